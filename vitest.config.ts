@@ -1,0 +1,29 @@
+import { defineConfig } from "vitest/config";
+
+// Two projects, because they share nothing: `unit` is pure and fast, `e2e` runs real Ray processes one scenario at a time.
+export default defineConfig({
+  test: {
+    projects: [
+      {
+        test: {
+          name: "unit",
+          include: ["src/**/*.test.ts", "test/**/*.test.ts", "hack/**/*.test.ts"],
+          exclude: ["test/e2e/**"],
+          pool: "threads",
+          isolate: false,
+          testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: "e2e",
+          include: ["test/e2e/**/*.test.ts"],
+          pool: "forks",
+          fileParallelism: false,
+          testTimeout: 600_000,
+          hookTimeout: 900_000,
+        },
+      },
+    ],
+  },
+});
