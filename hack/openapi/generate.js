@@ -150,29 +150,30 @@ async function types() {
 }
 
 /**
- * The parts of our CRDs as structural schemas that still refer to one another by short name. Types and lists keep
- * their merge rules; a list-map's keys keep their defaults, because the API server refuses keys that may be absent.
+ * The parts of our CRDs as structural schemas, still referring to one another by short name: `{"$ref": "Container"}`.
+ *
+ * Descriptions are left out, since three Pod templates with them do not fit into one CRD. A default on a required field
+ * would make it optional in a CRD, which it is not in Kubernetes, so only defaults of optional fields stay; the keys of
+ * list-maps need theirs (`protocol: TCP`), because the API server refuses keys that may be absent.
  */
 function structural() {
-  const strip = (key, value) =>
-    key === "x-kubernetes-group-version-kind" ||
-    key === "x-kubernetes-unions" ||
-    key === "x-kubernetes-patch-strategy" ||
-    key === "x-kubernetes-patch-merge-key" ||
-    (key === "default" && typeof value === "object");
+  const drop = [
+    "description",
+    "x-kubernetes-group-version-kind",
+    "x-kubernetes-patch-strategy",
+    "x-kubernetes-patch-merge-key",
+    "x-kubernetes-unions",
+  ];
+  const strip = (key, value) => drop.includes(key) || (key === "default" && typeof value === "object");
   const short = (name) => name.slice(name.lastIndexOf(".") + 1);
-  const names = reachable(all, SCHEMAS, [QUANTITY, INT_OR_STRING]);
+  const names = reachable(all, SCHEMAS, [OBJECT_META, QUANTITY, INT_OR_STRING]);
   const clash = names.find((name) => names.some((other) => other !== name && short(other) === short(name)));
   if (clash) throw new Error(`two schemas are called ${short(clash)}`);
   return Object.fromEntries(
-    names.map((name) => [
-      short(name),
-      JSON.parse(
-        JSON.stringify(simplify(all[name], strip), (key, value) => {
-          if (key === "$ref") return short(value);
-          return value;
-        }),
-      ),
-    ]),
+    names.map((name) => {
+      const schema = simplify(all[name], strip);
+      for (const field of schema.required ?? []) delete schema.properties[field].default;
+      return [short(name), JSON.parse(JSON.stringify(schema, (key, value) => (key === "$ref" ? short(value) : value)))];
+    }),
   );
 }
