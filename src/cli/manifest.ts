@@ -1,0 +1,138 @@
+/**
+ * A manifest file as the objects in it: one RayJob and what stands beside it.
+ *
+ * Answers: which objects, and at which line a field stands, so that a server's complaint can be shown where it belongs.
+ * May not: judge fields; the API server's schema does that (apply.ts asks for `fieldValidation=Strict`).
+ */
+import { readFileSync } from "node:fs";
+import { isCollection, isMap, LineCounter, type Node, parseAllDocuments } from "yaml";
+import type { KubeObject } from "../api/object.ts";
+import { CannotRun, messageOf } from "./failure.ts";
+
+/** What may stand beside the RayJob. */
+const BESIDE: Readonly<Record<string, string>> = { ConfigMap: "v1", Secret: "v1", Service: "v1" };
+const RAY_JOB = "ray.io/v1";
+
+export interface ManifestObject {
+  readonly object: KubeObject & { apiVersion: string; kind: string };
+  /** Line (from 1) of a field such as `spec.rayClusterSpec.workerGroupSpecs[0].replicas`, or of the nearest parent that exists. */
+  line(path?: string): number;
+}
+
+export interface Manifest {
+  readonly file: string;
+  readonly rayJob: ManifestObject;
+  /** In the order of the file. */
+  readonly beside: readonly ManifestObject[];
+}
+
+/** Reads and parses a file; `-` is stdin. Throws CannotRun with file, line and column. */
+export function readManifest(file: string): Manifest {
+  let text: string;
+  try {
+    text = readFileSync(file === "-" ? 0 : file, "utf8");
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code;
+    const what =
+      code === "ENOENT" ? "there is no such file" : code === "EISDIR" ? "it is a directory" : messageOf(error);
+    throw new CannotRun(
+      `cannot read ${file}: ${what}`,
+      "Give the path of a YAML file with a RayJob, such as examples/rayjob.yaml.",
+    );
+  }
+  return parseManifest(text, file);
+}
+
+export function parseManifest(text: string, file: string): Manifest {
+  const counter = new LineCounter();
+  const documents = parseAllDocuments(text, { lineCounter: counter, prettyErrors: true, uniqueKeys: true });
+  const objects: ManifestObject[] = [];
+  for (const document of "empty" in documents ? [] : documents) {
+    const [problem] = document.errors;
+    if (problem) {
+      const { line, col } = problem.linePos?.[0] ?? counter.linePos(problem.pos[0]);
+      const message = problem.message.replace(/ at line \d+, column \d+:?[\s\S]*$/, "");
+      throw new CannotRun(`${file}:${line}:${col}: not valid YAML: ${message}`, excerpt(text, line, col));
+    }
+    const root = document.contents;
+    if (!root) continue;
+    const content: unknown = document.toJS({ maxAliasCount: 1000 });
+    if (content === null) continue;
+    const at = (node: unknown) => counter.linePos((node as Node | undefined)?.range?.[0] ?? 0).line;
+    if (!isRecord(content)) {
+      throw new CannotRun(`${file}:${at(root)}: a Kubernetes object is a mapping with apiVersion, kind and metadata`);
+    }
+    if (content["kind"] === "List" && Array.isArray(content["items"]) && isMap(root)) {
+      const items = root.get("items");
+      content["items"].forEach((item: unknown, index) => {
+        const node = isCollection(items) ? items.get(index, true) : undefined;
+        objects.push(toObject(item, node, file, at));
+      });
+    } else {
+      objects.push(toObject(content, root, file, at));
+    }
+  }
+  return sort(objects, file);
+}
+
+function toObject(content: unknown, node: unknown, file: string, at: (node: unknown) => number): ManifestObject {
+  const line = (path = "") => {
+    let here: unknown = node;
+    for (const key of path.match(/[^.[\]]+/g) ?? []) {
+      const next = isCollection(here)
+        ? here.get(/^\d+$/.test(key) && !isMap(here) ? Number(key) : key, true)
+        : undefined;
+      if (next === undefined) break;
+      here = next;
+    }
+    return at(here);
+  };
+  const wrong = (message: string, path = "") => new CannotRun(`${file}:${line(path)}: ${message}`);
+  if (!isRecord(content)) throw wrong("a Kubernetes object is a mapping with apiVersion, kind and metadata");
+  const { apiVersion, kind, metadata } = content;
+  if (typeof kind !== "string") throw wrong("the object has no kind");
+  if (typeof apiVersion !== "string") throw wrong(`the ${kind} has no apiVersion`);
+  const wanted = kind === "RayJob" ? RAY_JOB : BESIDE[kind];
+  if (!wanted) {
+    throw new CannotRun(
+      `${file}:${line("kind")}: raykeeper run does not apply a ${kind}`,
+      `It applies one RayJob with the ${Object.keys(BESIDE).join("s, ")}s beside it. Create other objects with kubectl first.`,
+    );
+  }
+  if (apiVersion !== wanted) throw wrong(`a ${kind} has apiVersion ${wanted}, not ${apiVersion}`, "apiVersion");
+  const named = isRecord(metadata) && (metadata["name"] ?? (kind === "RayJob" ? metadata["generateName"] : undefined));
+  if (typeof named !== "string" || named === "") throw wrong(`the ${kind} has no metadata.name`, "metadata");
+  return { object: content as unknown as ManifestObject["object"], line };
+}
+
+function sort(objects: readonly ManifestObject[], file: string): Manifest {
+  const jobs = objects.filter(({ object }) => object.kind === "RayJob");
+  const [rayJob, second] = jobs;
+  if (!rayJob) {
+    const found = objects.length ? `it has ${objects.map(({ object }) => object.kind).join(", ")}` : "it is empty";
+    throw new CannotRun(
+      `${file}: there is no RayJob in it (${found})`,
+      "Add an object of apiVersion ray.io/v1, kind RayJob.",
+    );
+  }
+  if (second) {
+    const names = jobs.map(
+      ({ object, line }) => `${object.metadata.name ?? object.metadata.generateName} (line ${line()})`,
+    );
+    throw new CannotRun(
+      `${file}: there are ${jobs.length} RayJobs in it: ${names.join(", ")}`,
+      "raykeeper run follows one job: put each into a file of its own.",
+    );
+  }
+  return { file, rayJob, beside: objects.filter(({ object }) => object.kind !== "RayJob") };
+}
+
+/** The line in question with a mark below the column. */
+function excerpt(text: string, line: number, column: number): string {
+  const source = (text.split("\n")[line - 1] ?? "").slice(0, 160);
+  return `${source}\n${" ".repeat(Math.max(0, Math.min(column, 160) - 1))}^`;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
