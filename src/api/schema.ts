@@ -7,7 +7,7 @@
  */
 import Type, { type Static, type TSchema, type TSchemaOptions } from "typebox";
 import definitions from "./generated/structural.json" with { type: "json" };
-import type { Quantity } from "./kubernetes.ts";
+import type { PodTemplateSpec, Quantity } from "./kubernetes.ts";
 
 const QUANTITY_PATTERN =
   "^(\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\\+|-)?(([0-9]+(\\.[0-9]*)?)|(\\.[0-9]+))))?$";
@@ -91,13 +91,27 @@ function resolve(schema: unknown): unknown {
   return { ...definition, ...here };
 }
 
-/** The fields `names` of an object's schema: an older version of it. `required` replaces which of them must be there. */
-export function subset<Properties extends Record<string, TSchema>, Names extends keyof Properties & string>(
-  object: { properties: Properties },
-  names: readonly Names[],
-  changes: Record<string, TSchema> = {},
-  required: readonly string[] = [],
-): TSchema {
-  const properties = Object.fromEntries(names.map((name) => [name, changes[name] ?? object.properties[name]]));
-  return Type.Unsafe({ type: "object", properties, ...(required.length === 0 ? {} : { required: [...required] }) });
+/**
+ * A Pod template of which only the skeleton is checked, and everything else kept. The deprecated versions use it: with
+ * full templates in both versions, a definition no longer fits into the annotation that `kubectl apply` keeps on it.
+ */
+export function looseTemplate() {
+  const keep = { "x-kubernetes-preserve-unknown-fields": true };
+  const container = Type.Object({ name: text() }, keep);
+  const spec = Type.Object({ containers: list(container) }, keep);
+  return Type.Unsafe<PodTemplateSpec>({
+    type: "object",
+    properties: { metadata: special["ObjectMeta"], spec },
+    ...keep,
+  });
+}
+
+/** The fields `names` of an object's schema, and `others`: an older version of it, without its rules. */
+export function subset<
+  Properties extends Record<string, TSchema>,
+  Names extends keyof Properties & string,
+  Others extends Record<string, TSchema>,
+>(object: { properties: Properties }, names: readonly Names[], others: Others = {} as Others) {
+  const kept = Object.fromEntries(names.map((name) => [name, object.properties[name]])) as Pick<Properties, Names>;
+  return Type.Object({ ...kept, ...others });
 }
