@@ -1,0 +1,156 @@
+import { describe, expect, it } from "vitest";
+import type { KubeRequest, Transport } from "../machinery/kube/transport.ts";
+import { TransportError } from "../machinery/kube/transport.ts";
+import { VirtualClock } from "../machinery/virtualClock.ts";
+import { followPodLog, followRayLog, Position, Shown } from "./jobLog.ts";
+
+const stamp = (second: number, fraction = "0") => `2026-01-01T00:00:0${second}.${fraction}Z`;
+
+/** An API server whose log endpoint gives these answers one after the other. */
+function scripted(...answers: { status?: number; lines?: string[]; breaks?: boolean }[]) {
+  const requests: KubeRequest[] = [];
+  const transport = {
+    stream: async (request: KubeRequest) => {
+      requests.push(request);
+      const { status = 200, lines = [], breaks = false } = answers.shift() ?? { status: 404 };
+      return {
+        status,
+        headers: {},
+        body: { kind: "Status", code: status, message: `status ${status}` },
+        lines: (async function* () {
+          yield* lines;
+          if (breaks) throw new TransportError("connection reset", { maybeSent: true });
+        })(),
+      };
+    },
+  } as unknown as Transport;
+  return { transport, requests, left: answers };
+}
+
+async function read(answers: Parameters<typeof scripted>, options: { ended?: () => boolean; shown?: Shown } = {}) {
+  const clock = new VirtualClock();
+  const server = scripted(...answers);
+  let text = "";
+  const troubles: string[] = [];
+  const following = followPodLog(
+    {
+      transport: server.transport,
+      namespace: "ns",
+      pod: "p",
+      container: "c",
+      shown: options.shown ?? new Shown(),
+      ended: options.ended ?? (() => server.left.length <= 1),
+    },
+    {
+      clock,
+      signal: new AbortController().signal,
+      onText: (piece) => (text += piece),
+      onTrouble: (line) => troubles.push(line),
+    },
+  );
+  await clock.advance(60_000);
+  await following;
+  return { text, troubles, requests: server.requests };
+}
+
+describe("a submitter's log", () => {
+  it("is shown without its time stamps", async () => {
+    const { text, requests } = await read([{ lines: [`${stamp(1)} one`, `${stamp(2)} `, `${stamp(3)} 2026 three`] }]);
+    expect(text).toBe("one\n\n2026 three\n");
+    expect(requests[0]).toMatchObject({
+      path: "/api/v1/namespaces/ns/pods/p/log",
+      query: { container: "c", follow: "true", timestamps: "true" },
+    });
+  });
+
+  it("goes on after a broken connection without showing a line twice or losing one", async () => {
+    const { text, troubles, requests } = await read([
+      { lines: [`${stamp(1, "1")} a`, `${stamp(1, "5")} b`, `${stamp(1, "5")} c`], breaks: true },
+      // The server counts whole seconds, so it sends again what was read.
+      {
+        lines: [
+          `${stamp(1, "1")} a`,
+          `${stamp(1, "5")} b`,
+          `${stamp(1, "5")} c`,
+          `${stamp(1, "5")} d`,
+          `${stamp(2)} e`,
+        ],
+      },
+    ]);
+    expect(text).toBe("a\nb\nc\nd\ne\n");
+    expect(requests[1]!.query!["sinceTime"]).toBe("2026-01-01T00:00:01Z");
+    expect(troubles).toEqual(["the log's connection broke (connection reset); reading on"]);
+  });
+
+  it("is waited for while the container starts, without a word", async () => {
+    const { text, troubles } = await read([{ status: 400 }, { lines: [`${stamp(1)} a`] }]);
+    expect([text, troubles]).toEqual(["a\n", []]);
+  });
+
+  it("ends when its Pod is gone", async () => {
+    const { text } = await read([{ lines: [`${stamp(1)} a`] }, { status: 404 }], { ended: () => false });
+    expect(text).toBe("a\n");
+  });
+
+  it("that a second submitter tells again from the start is shown once", async () => {
+    const shown = new Shown();
+    await read([{ lines: [`${stamp(1)} a`, `${stamp(2)} b`] }], { shown });
+    shown.restart();
+    const second = await read(
+      [{ lines: [`${stamp(5)} following job-1`, `${stamp(5)} a`, `${stamp(6)} b`, `${stamp(7)} c`, `${stamp(7)} c`] }],
+      { shown },
+    );
+    expect(second.text).toBe("following job-1\nc\nc\n");
+  });
+});
+
+describe("a position in a log", () => {
+  it("compares time stamps whose fractions differ in length", () => {
+    const position = new Position();
+    expect([stamp(1, "9"), stamp(1, "91"), stamp(1, "909")].map((at) => position.take(`${at} x`))).toEqual([
+      "x",
+      "x",
+      undefined,
+    ]);
+  });
+
+  it("takes a line without time stamp as it is", () => expect(new Position().take("plain")).toBe("plain"));
+});
+
+describe("a log read from Ray's dashboard", () => {
+  it("shows what is new each time, and reads once more after the end", async () => {
+    const clock = new VirtualClock();
+    const bodies = [`{"logs":"a\\nb"}`, `{"logs":"a\\nbc\\n"}`, `{"logs":"a\\nbc\\nd\\n"}`];
+    let text = "";
+    const transport = { request: async () => ({ status: 200, body: bodies.shift()! }) };
+    const following = followRayLog(
+      { transport, dashboard: "svc.ns:8265", jobId: "j", ended: () => bodies.length === 1 },
+      { clock, signal: new AbortController().signal, onText: (piece) => (text += piece), onTrouble: () => {} },
+    );
+    await clock.advance(10_000);
+    await following;
+    expect(text).toBe("a\nbc\nd\n");
+    expect(bodies).toEqual([]);
+  });
+
+  it("says once that it cannot be read, and tries on", async () => {
+    const clock = new VirtualClock();
+    let asked = 0;
+    const troubles: string[] = [];
+    const following = followRayLog(
+      {
+        transport: { request: async () => ({ status: 403, body: `no ${++asked}` }) },
+        dashboard: "svc.ns:8265",
+        jobId: "j",
+        ended: () => asked === 3,
+      },
+      { clock, signal: new AbortController().signal, onText: () => {}, onTrouble: (line) => troubles.push(line) },
+    );
+    await clock.advance(10_000);
+    await following;
+    expect(troubles).toEqual([
+      "the job's log cannot be read through the API server (HTTP 403: no 1); trying again",
+      "the end of the job's log could not be read: HTTP 403: no 4",
+    ]);
+  });
+});
