@@ -8,7 +8,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts", "hack/**/*.test.ts"],
-          exclude: ["test/e2e/**"],
+          exclude: ["**/node_modules/**", "test/e2e/**"],
           pool: "threads",
           isolate: false,
           testTimeout: 30_000,
