@@ -9,10 +9,10 @@
  * Next: pace.ts for when, dashboard.ts for what counts as an answer.
  */
 import type { RayAnswer, RayInterest, RayTarget } from "../domain/rayjob/ray.ts";
-import type { Cancel, Clock } from "../machinery/clock.ts";
+import { type Cancel, type Clock, sleep } from "../machinery/clock.ts";
+import { RateLimit } from "../machinery/rateLimit.ts";
 import type { Dashboard, NodeStates } from "./dashboard.ts";
 import { ASK_BY_ID, FIRST_INTERVAL, GAP, GROWTH, jitter, LONGEST, NODES_INTERVAL } from "./pace.ts";
-import { TokenBucket } from "./tokenBucket.ts";
 
 export interface PollerOptions {
   readonly clock: Clock;
@@ -52,7 +52,7 @@ interface Head {
 
 export class Poller {
   readonly #options: PollerOptions;
-  readonly #bucket: TokenBucket;
+  readonly #limit: RateLimit;
   readonly #heads = new Map<string, Head>();
   /** Which dashboard a RayJob is asked about at, by UID. */
   readonly #placed = new Map<string, Head>();
@@ -64,7 +64,7 @@ export class Poller {
   constructor(options: PollerOptions) {
     this.#options = options;
     const rate = options.requestsPerSecond ?? 200;
-    this.#bucket = new TokenBucket(options.clock, rate, rate);
+    this.#limit = new RateLimit(options.clock, rate, rate);
   }
 
   /** Asks about this target from now on, instead of whatever was asked for the same RayJob before. Cheap to repeat. */
@@ -166,12 +166,19 @@ export class Poller {
     }
   }
 
+  /** Resolves when that many requests may go out. */
+  async #room(requests: number): Promise<void> {
+    let wait = 0;
+    for (let request = 0; request < requests; request++) wait = this.#limit.reserve();
+    if (wait > 0) await sleep(this.#options.clock, wait);
+  }
+
   async #round(head: Head): Promise<void> {
     const { clock, dashboard, onRound } = this.#options;
     const asked = this.#chosen(head);
     if (asked.length === 0) return;
     const byId = asked.length <= ASK_BY_ID;
-    await this.#bucket.take(byId ? asked.length + 1 : 2);
+    await this.#room(byId ? asked.length + 1 : 2);
     const requestedAt = clock.now();
     head.askedAt = requestedAt;
     head.rounds++;
@@ -229,7 +236,7 @@ export class Poller {
     // The list alone never says "not found". A few at a time, so that the head is not swamped.
     for (let start = 0; start < missing.length; start += ASK_BY_ID) {
       const some = missing.slice(start, start + ASK_BY_ID);
-      await this.#bucket.take(some.length);
+      await this.#room(some.length);
       for (const [watched, answer] of await this.#askEach(address, some)) answers.set(watched, answer);
     }
     return answers;
@@ -253,7 +260,7 @@ export class Poller {
       return !recent || waiting || nodes.states.get(node) !== "ALIVE";
     });
     if (!needed) return;
-    await this.#bucket.take(1);
+    await this.#room(1);
     const askedAt = this.#options.clock.now();
     const states = await this.#options.dashboard.nodes(head.address);
     head.nodes = states && { askedAt, session, states };
