@@ -1,0 +1,209 @@
+/**
+ * The reconcile loop: take a key, wait until the caches have seen our own writes, observe, decide, perform, plan the
+ * next look.
+ *
+ * May not: know what it is about, or end because a pass failed.
+ * Next: perform.ts carries decisions out; wiring.ts says which changes enqueue which keys.
+ */
+import type { KubeObject, Stored } from "../api/object.ts";
+import { type Decision, type LiveAnswers, type LiveQuestion, questionKey } from "../domain/decision.ts";
+import type { Clock } from "./clock.ts";
+import type { Events } from "./events.ts";
+import { type Freshness, selector } from "./freshness.ts";
+import type { KubeClient } from "./kube/client.ts";
+import { isNotFound, KubeError } from "./kube/errors.ts";
+import { byKind } from "./kube/resources.ts";
+import { describe, type Logger, type Metrics, noMetrics, silent } from "./logger.ts";
+import { type Adoptable, adoptByOwner, type Outcome, perform } from "./perform.ts";
+import { Queue } from "./queue.ts";
+
+export interface ControllerOptions<Observed, External extends { do: string; why: string }> {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly client: KubeClient;
+  readonly freshness: Freshness;
+  readonly events: Events;
+  /** Passes at a time; 1 when absent. */
+  readonly workers?: number;
+  /** All that is known about the object `key` (`namespace/name`) names; undefined when there is none. */
+  observe(key: string, live: LiveAnswers): Observed | undefined;
+  decide(observed: Observed, now: number): Decision<External>;
+  /** The object decided about: owner of the status and of the events. */
+  primary(observed: Observed): Stored<KubeObject>;
+  /** Hands over what is no write to the API server; must not block. */
+  external?(command: External, observed: Observed): void;
+  /** Absent: adopts what has the same controller UID and is not being deleted. */
+  readonly adoptable?: Adoptable;
+  /** Asked before `external`; the client asks for its own writes. */
+  readonly mayWrite?: () => boolean;
+  /** For the simulator, `explain`, and tests. */
+  onPass?(trace: PassTrace<External>): void;
+  readonly log?: Logger;
+  readonly metrics?: Metrics;
+}
+
+export interface PassTrace<External> {
+  readonly controller: string;
+  readonly key: string;
+  readonly startedAt: number;
+  /**
+   * `gone`: there is no such object. `waiting`: the caches have not seen our own writes. `done`. `again`: something was
+   * refused, overtaken or left unknown. `failed`: an exception, or a question that got no answer.
+   */
+  readonly result: "gone" | "waiting" | "done" | "again" | "failed";
+  /** Times decided; more than one when live questions were asked. */
+  readonly rounds: number;
+  readonly decision?: Decision<External>;
+  readonly outcome?: Outcome;
+  readonly error?: unknown;
+}
+
+/** A decision that goes on asking is a mistake; it must not ask the server for ever. */
+const MOST_ROUNDS = 5;
+/** A decision that wants to be woken at once, always, must not become a busy loop. */
+const SOONEST = 100;
+const SOONEST_AFTER_FAILURE = 1_000;
+/** Timers do not notice a wall clock that is set forward; looking this often bounds how late a deadline can be. */
+const LATEST = 10 * 60_000;
+
+export class Controller<Observed, External extends { do: string; why: string } = never> {
+  readonly #options: ControllerOptions<Observed, External>;
+  readonly #queue: Queue;
+  readonly #log: Logger;
+  readonly #metrics: Metrics;
+
+  constructor(options: ControllerOptions<Observed, External>) {
+    this.#options = options;
+    this.#log = options.log ?? silent;
+    this.#metrics = options.metrics ?? noMetrics;
+    this.#queue = new Queue({ clock: options.clock, name: options.name, metrics: options.metrics });
+  }
+
+  /** Looks at `key` (`namespace/name`) soon, or `delay` milliseconds from now at the latest. */
+  enqueue(key: string, delay = 0): void {
+    this.#queue.add(key, delay);
+  }
+
+  /** Works until `signal` is aborted; resolves when the passes under way have ended. */
+  async run(signal: AbortSignal): Promise<void> {
+    const close = () => this.#queue.close();
+    if (signal.aborted) close();
+    else signal.addEventListener("abort", close, { once: true });
+    await Promise.all(Array.from({ length: this.#options.workers ?? 1 }, () => this.#work()));
+  }
+
+  async #work(): Promise<void> {
+    for (let key = await this.#queue.next(); key !== undefined; key = await this.#queue.next()) {
+      const { clock, name } = this.#options;
+      const startedAt = clock.now();
+      let trace: Omit<PassTrace<External>, "controller" | "key" | "startedAt">;
+      try {
+        trace = await this.#pass(key);
+      } catch (error) {
+        const atLeast = error instanceof KubeError ? error.retryAfter : undefined;
+        const delay = this.#queue.retry(key, atLeast);
+        this.#log.error({ controller: name, key, error, delay }, `a pass failed: ${describe(error)}`);
+        trace = { result: "failed", rounds: 0, error };
+      } finally {
+        this.#queue.done(key);
+      }
+      this.#report({ controller: name, key, startedAt, ...trace });
+    }
+  }
+
+  async #pass(key: string): Promise<Omit<PassTrace<External>, "controller" | "key" | "startedAt">> {
+    const { name, clock, client, freshness, events, observe, decide, primary, external } = this.#options;
+    // Two controllers may share one freshness; their keys are of different things.
+    const scoped = `${name} ${key}`;
+    const fresh = await freshness.check(scoped, () => this.#queue.add(key));
+    if (fresh !== "fresh") {
+      this.#queue.add(key, fresh);
+      return { result: "waiting", rounds: 0 };
+    }
+
+    const answers = new Map<string, readonly KubeObject[]>();
+    for (let rounds = 1; rounds <= MOST_ROUNDS; rounds++) {
+      const observed = observe(key, answers);
+      if (observed === undefined) {
+        this.#queue.forget(key);
+        return { result: "gone", rounds };
+      }
+      const decision = decide(observed, clock.now());
+      if (decision.ask?.length) {
+        for (const question of decision.ask) answers.set(questionKey(question), await this.#ask(question));
+        continue;
+      }
+      const tools = {
+        client,
+        freshness,
+        events,
+        log: this.#log,
+        adoptable: this.#options.adoptable ?? adoptByOwner(),
+        mayWrite: this.#options.mayWrite,
+      };
+      const outcome = await perform(decision, primary(observed), scoped, tools, (command) => {
+        if (!external) throw new Error(`${name} has nobody to hand "${command.do}" to`);
+        external(command, observed);
+      });
+      const result = this.#planNext(key, decision, outcome);
+      return { result, rounds, decision, outcome };
+    }
+    throw new Error(`the decision still asks live questions after ${MOST_ROUNDS} rounds`);
+  }
+
+  #planNext(key: string, decision: Decision<External>, outcome: Outcome): "done" | "again" {
+    const { clock, name } = this.#options;
+    const wakeIn = decision.wakeAt === undefined ? undefined : Math.min(decision.wakeAt - clock.now(), LATEST);
+    const acted = decision.effects.length > 0 || outcome.status === "written";
+    this.#log[acted ? "info" : "debug"]({ controller: name, key, writes: outcome.writes }, decision.summary);
+    if (outcome.failures.length === 0) {
+      this.#queue.forget(key);
+      if (wakeIn !== undefined) this.#queue.add(key, Math.max(wakeIn, SOONEST));
+      return "done";
+    }
+    const asked = outcome.failures.map(({ error }) => (error instanceof KubeError ? (error.retryAfter ?? 0) : 0));
+    const delay = this.#queue.retry(key, Math.max(...asked));
+    // A deadline that falls within the back-off is still met.
+    if (wakeIn !== undefined) this.#queue.add(key, Math.max(wakeIn, SOONEST_AFTER_FAILURE));
+    for (const { tried, kind, error } of outcome.failures) {
+      const level = kind === "again" ? "debug" : "warn";
+      this.#log[level](
+        { controller: name, key, tried, kind, error: describe(error), delay },
+        "not done; looking again",
+      );
+    }
+    return "again";
+  }
+
+  async #ask(question: LiveQuestion): Promise<readonly KubeObject[]> {
+    const { client } = this.#options;
+    const type = byKind(question.kind);
+    if (question.ask === "list") {
+      const { namespace, labels } = question;
+      return (await client.listAll(type, { namespace, labelSelector: selector(labels), metadataOnly: true })).items;
+    }
+    try {
+      return [await client.get(type, question.namespace, question.name)];
+    } catch (error) {
+      if (isNotFound(error)) return [];
+      throw error;
+    }
+  }
+
+  #report(trace: PassTrace<External>): void {
+    const { clock, onPass } = this.#options;
+    const { controller, key, result } = trace;
+    this.#metrics.count("controller_runtime_reconcile_total", { controller, result });
+    this.#metrics.observe(
+      "controller_runtime_reconcile_time_seconds",
+      { controller },
+      (clock.now() - trace.startedAt) / 1000,
+    );
+    if (result === "failed") this.#metrics.count("controller_runtime_reconcile_errors_total", { controller });
+    try {
+      onPass?.(trace);
+    } catch (error) {
+      this.#log.error({ controller, key, error }, "a listener of passes failed");
+    }
+  }
+}
