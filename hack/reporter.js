@@ -1,0 +1,28 @@
+// A vitest reporter that writes what hack/test.js sums up: counts, names of failed tests, and the reason of each skip
+// (vitest's own JSON has no reasons).
+import { writeFileSync } from "node:fs";
+
+export default class SummaryReporter {
+  onTestRunEnd(modules, unhandledErrors) {
+    const report = { passed: 0, failed: 0, failures: [], skipped: [] };
+    const fail = (name) => {
+      report.failed++;
+      report.failures.push({ name });
+    };
+    for (const module of modules) {
+      const file = module.relativeModuleId ?? module.moduleId;
+      // A file that cannot be loaded, or a hook that fails, has no failed test to show for it.
+      const failedBefore = report.failed;
+      for (const test of module.children.allTests()) {
+        const { state, note } = test.result();
+        const name = `${file} > ${test.fullName}`;
+        if (state === "passed") report.passed++;
+        else if (state === "failed") fail(name);
+        else report.skipped.push({ name, reason: note ?? "no reason given" });
+      }
+      if (module.state() === "failed" && report.failed === failedBefore) fail(file);
+    }
+    for (const error of unhandledErrors) fail(`an error outside of any test: ${error.message}`);
+    if (process.env.RAYKEEPER_TEST_REPORT) writeFileSync(process.env.RAYKEEPER_TEST_REPORT, JSON.stringify(report));
+  }
+}

@@ -1,0 +1,104 @@
+// `npm test`: lint, types, unit tests and end-to-end tests with a real Ray, then one summary.
+//
+// Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
+// the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
+// `node hack/test.js unit lint` runs only these steps.
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { delimiter, dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { watchParent } from "../bin/parentWatch.js";
+
+const root = join(dirname(fileURLToPath(import.meta.url)), "..");
+const bin = join(root, "node_modules", ".bin");
+const reports = join(root, ".cache", "test");
+
+const vitest = (project) => [
+  "vitest",
+  "run",
+  "--project",
+  project,
+  "--reporter",
+  "default",
+  "--reporter",
+  "./hack/reporter.js",
+];
+const STEPS = {
+  lint: ["biome", "check", "--error-on-warnings", "."],
+  types: ["tsc", "--noEmit"],
+  unit: vitest("unit"),
+  e2e: vitest("e2e"),
+};
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !(name in STEPS));
+if (unknown.length > 0) {
+  console.error(`There is no step ${unknown.join(", ")}; there are ${Object.keys(STEPS).join(", ")}.`);
+  process.exit(2);
+}
+
+let running;
+let ended = false;
+const end = (signal) => {
+  ended = true;
+  running?.kill(signal);
+};
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(signal));
+watchParent(() => end("SIGTERM"));
+
+/** Runs one step to its end; its output passes through. */
+function run(name, [command, ...args]) {
+  const report = join(reports, `${name}.json`);
+  rmSync(report, { force: true });
+  const started = Date.now();
+  console.log(`\n=== ${name}: ${command} ${args.join(" ")}`);
+  return new Promise((resolve) => {
+    running = spawn(join(bin, command), args, {
+      cwd: root,
+      // The project's own Node comes first, whatever Node runs this file.
+      env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ""}`, RAYKEEPER_TEST_REPORT: report },
+      stdio: ["ignore", "inherit", "inherit"],
+    });
+    const finish = (code, problem) => {
+      running = undefined;
+      resolve({ name, ok: code === 0, problem, seconds: (Date.now() - started) / 1000, report: read(report) });
+    };
+    running.on("error", (error) => finish(1, `cannot be started: ${error.message}`));
+    running.on("exit", (code, signal) => finish(code ?? 1, signal ? `ended by ${signal}` : undefined));
+  });
+}
+
+function read(file) {
+  try {
+    return JSON.parse(readFileSync(file, "utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+mkdirSync(reports, { recursive: true });
+const results = [];
+for (const [name, command] of Object.entries(STEPS)) {
+  if (ended) break;
+  if (wanted.length === 0 || wanted.includes(name)) results.push(await run(name, command));
+}
+
+const total = { passed: 0, failed: 0, skipped: 0 };
+console.log("\n=== summary");
+for (const { name, ok, problem, seconds, report } of results) {
+  const counts = report ? `${report.passed} passed, ${report.failed} failed, ${report.skipped.length} skipped` : "";
+  console.log(
+    `${name.padEnd(6)} ${ok ? "ok    " : "FAILED"} ${`${seconds.toFixed(1)} s`.padStart(9)}  ${problem ?? counts}`,
+  );
+  total.passed += report?.passed ?? 0;
+  // A step that failed without a failed test (lint, types, a crash) counts as one.
+  total.failed += report?.failed || (ok ? 0 : 1);
+  total.skipped += report?.skipped.length ?? 0;
+}
+for (const { report } of results) {
+  for (const { name } of report?.failures ?? []) console.log(`failed:  ${name}`);
+  for (const { name, reason } of report?.skipped ?? []) console.log(`skipped: ${name}: ${reason}`);
+}
+if (ended) console.log("ended before all steps had run");
+console.log(`tests: ${total.passed} passed, ${total.failed} failed, ${total.skipped} skipped`);
+process.exit(ended ? 130 : total.failed > 0 || results.some(({ ok }) => !ok) ? 1 : 0);
