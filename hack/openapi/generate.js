@@ -59,6 +59,18 @@ const SCHEMAS = [
   "io.k8s.api.networking.v1.NetworkPolicyIngressRule",
 ];
 
+/**
+ * Go embeds a LocalObjectReference in these. It is replaced as a whole, and so are they in KubeRay's definitions, while
+ * the OpenAPI has lost the mark.
+ */
+const ATOMIC = [
+  "ConfigMapEnvSource",
+  "ConfigMapProjection",
+  "ConfigMapVolumeSource",
+  "SecretEnvSource",
+  "SecretProjection",
+];
+
 const OBJECT_META = "io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 const QUANTITY = "io.k8s.apimachinery.pkg.api.resource.Quantity";
 const INT_OR_STRING = "io.k8s.apimachinery.pkg.util.intstr.IntOrString";
@@ -153,8 +165,9 @@ async function types() {
  * The parts of our CRDs as structural schemas, still referring to one another by short name: `{"$ref": "Container"}`.
  *
  * Descriptions are left out, since three Pod templates with them do not fit into one CRD. A default on a required field
- * would make it optional in a CRD, which it is not in Kubernetes, so only defaults of optional fields stay; the keys of
- * list-maps need theirs (`protocol: TCP`), because the API server refuses keys that may be absent.
+ * would make it optional in a CRD, which it is not in Kubernetes, and one on a list's element would turn null into a
+ * value, so only defaults of optional fields stay; the keys of list-maps need theirs (`protocol: TCP`), because the API
+ * server refuses keys that may be absent.
  */
 function structural() {
   const drop = [
@@ -173,6 +186,11 @@ function structural() {
     names.map((name) => {
       const schema = simplify(all[name], strip);
       for (const field of schema.required ?? []) delete schema.properties[field].default;
+      for (const field of Object.values(schema.properties ?? {})) {
+        if (field.items) delete field.items.default;
+        if (field.additionalProperties) delete field.additionalProperties.default;
+      }
+      if (ATOMIC.includes(short(name))) schema["x-kubernetes-map-type"] = "atomic";
       return [short(name), JSON.parse(JSON.stringify(schema, (key, value) => (key === "$ref" ? short(value) : value)))];
     }),
   );
