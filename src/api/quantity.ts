@@ -4,9 +4,9 @@
  * A quantity is a whole number of billionths, which is the finest step Kubernetes knows; anything finer is rounded away
  * from zero, as Kubernetes does. Never through floating point: 0.1 CPU ten times is 1 CPU.
  */
-import type { Quantity } from "./kubernetes.ts";
+import type { Quantity as Spelling } from "./kubernetes.ts";
 
-export interface Amount {
+export interface Quantity {
   /** Billionths of a unit: of a CPU, of a byte. */
   readonly nano: bigint;
   /** The family of suffixes it is spelled with: `k`, `Ki`, or `e3`. */
@@ -14,9 +14,9 @@ export interface Amount {
 }
 
 const NANO = 1_000_000_000n;
-const zero: Amount = { nano: 0n, format: "DecimalSI" };
+const zero: Quantity = { nano: 0n, format: "DecimalSI" };
 
-const SPELLING =
+const PATTERN =
   /^(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?:(?<binary>[KMGTPE]i)|(?<decimal>[numkMGTPE])|[eE](?<exponent>[+-]?\d{1,3}))?$/;
 /** Powers of ten by suffix, in rising order. */
 const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 } as const;
@@ -24,8 +24,8 @@ const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E:
 const BINARY = { Ki: 1, Mi: 2, Gi: 3, Ti: 4, Pi: 5, Ei: 6 } as const;
 
 /** The amount that a quantity names; undefined when it names none. */
-export function parseQuantity(quantity: Quantity | null | undefined): Amount | undefined {
-  const parts = SPELLING.exec(String(quantity ?? ""))?.groups;
+export function parseQuantity(spelling: Spelling | null | undefined): Quantity | undefined {
+  const parts = PATTERN.exec(String(spelling ?? ""))?.groups;
   if (!parts) return undefined;
   const { sign, whole = "", fraction = "", binary, decimal, exponent } = parts;
   if (whole === "" && fraction === "") return undefined;
@@ -51,31 +51,35 @@ function divideUp(value: bigint, divisor: bigint): bigint {
 }
 
 /** The sum, spelled like the first summand that is not zero. */
-export function sumAmounts(amounts: Iterable<Amount>): Amount {
+export function addQuantities(...quantities: readonly Quantity[]): Quantity {
   let sum = zero;
-  for (const amount of amounts) {
-    sum = { nano: sum.nano + amount.nano, format: sum.nano === 0n ? amount.format : sum.format };
+  for (const quantity of quantities) {
+    sum = { nano: sum.nano + quantity.nano, format: sum.nano === 0n ? quantity.format : sum.format };
   }
   return sum;
 }
 
 /** `count` times the amount; `count` is a whole number. */
-export function multiplyAmount(amount: Amount, count: number): Amount {
-  return { ...amount, nano: amount.nano * BigInt(count) };
+export function scaleQuantity(quantity: Quantity, count: number): Quantity {
+  return { ...quantity, nano: quantity.nano * BigInt(count) };
 }
 
 /** Negative, zero or positive, as `a` is less than, equal to or more than `b`. */
-export function compareAmounts(a: Amount, b: Amount): number {
+export function compareQuantities(a: Quantity, b: Quantity): number {
   return a.nano < b.nano ? -1 : a.nano > b.nano ? 1 : 0;
 }
 
-/** Whole units, rounded away from zero: what Ray is told for `1500m` CPU is 2. */
-export function wholeUnits(amount: Amount): bigint {
-  return divideUp(amount.nano, NANO);
+/**
+ * Whole units of what is spelled, rounded away from zero (`1500m` CPU is 2), as Kubernetes' own `Value()`; undefined for
+ * an absent or unreadable one. Exact up to 2^53, that is 8 PiB.
+ */
+export function quantityValue(spelling: Spelling | null | undefined): number | undefined {
+  const quantity = parseQuantity(spelling);
+  return quantity && Number(divideUp(quantity.nano, NANO));
 }
 
 /** The canonical spelling: no fraction, and the largest suffix that needs none. */
-export function formatAmount({ nano, format }: Amount): string {
+export function formatQuantity({ nano, format }: Quantity): string {
   if (nano === 0n) return "0";
   // As upstream: below 1024 a binary amount is spelled with decimal suffixes, so that a fraction of a byte is not rounded.
   if (format === "BinarySI" && (nano >= 1024n * NANO || nano <= -1024n * NANO)) {
