@@ -1,0 +1,199 @@
+/**
+ * What to do about a RayCluster now.
+ *
+ * Answers: one decision from all that is observed: the head and its Service, the workers, suspension, the status.
+ * May not: fetch, wait or remember. The rules are in the files beside this one; here is only their order.
+ * Next: head.ts, scale.ts, services.ts, suspend.ts; failures.ts for Pods that fail; status.ts for what is reported.
+ */
+import { GROUP, LABEL, MANAGED_BY } from "../../api/labels.ts";
+import type { RayCluster } from "../../api/raycluster.ts";
+import { type Decision, type EventSpec, type KubeEffect, type LiveQuestion, questionKey } from "../decision.ts";
+import { earliest, type Instant, seconds } from "../time.ts";
+import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
+import { keepsLostHead, planHead } from "./head.ts";
+import {
+  type ClusterPods,
+  isOwned,
+  isTerminating,
+  type ObservedRayCluster,
+  type RefusedWrite,
+  sortPods,
+} from "./observe.ts";
+import { type Plan, together } from "./plan.ts";
+import { planGroup, planOrphans } from "./scale.ts";
+import { planHeadService } from "./services.ts";
+import { nextStatus, nextStuckAt } from "./status.ts";
+import { type SuspendPhase, suspendStep } from "./suspend.ts";
+import { inOneText, rayClusterProblems } from "./validate.ts";
+
+/**
+ * Pods made in one pass. A cluster of a thousand comes up in several, between which others get their turn.
+ */
+const MOST_CREATES = 50;
+/** When a cache that lags is looked at again, should no change arrive before. */
+const CACHE_LAG = seconds(1);
+
+export function decideRayCluster(observed: ObservedRayCluster, now: Instant): Decision {
+  const { cluster } = observed;
+  // Garbage collection takes everything: all of it has the cluster as its owner.
+  if (isTerminating(cluster)) return quiet("The cluster is being deleted.");
+  if (isManagedElsewhere(cluster)) return quiet(`The cluster is managed by ${cluster.spec.managedBy}.`);
+
+  const pods = sortPods(observed);
+  const problems = rayClusterProblems(cluster);
+  const invalid = inOneText([...problems.metadata, ...problems.spec]);
+
+  const suspend = suspendStep(observed, pods);
+  const step = suspend ?? (invalid ? refuse(invalid) : run(observed, pods, now));
+  const plan = together([step.plan ?? {}]);
+
+  const question: LiveQuestion = {
+    ask: "list",
+    kind: "Pod",
+    namespace: cluster.metadata.namespace!,
+    labels: { [LABEL.cluster]: cluster.metadata.name },
+  };
+  const live = observed.live.get(questionKey(question));
+  const needsLive = plan.creates.some(({ do: what }) => what === "create") || suspend?.needsLiveAbsence;
+  if (needsLive && !live) return { summary: step.summary, effects: [], events: [], ask: [question] };
+
+  // Pods that the API server has and the cache does not: counted twice, were anything made now.
+  const seen = new Set(pods.all.map((pod) => pod.metadata.uid));
+  const behind = needsLive && live!.some((pod) => isOwned(pod, cluster) && !seen.has(pod.metadata.uid!));
+  const phase: SuspendPhase = suspend === undefined ? "running" : behind ? "suspending" : suspend.next;
+
+  const effects = [...plan.others, ...plan.deletes, ...(behind ? [] : plan.creates.slice(0, MOST_CREATES))];
+  const status = nextStatus(observed, pods, phase, invalid, now);
+  const wakeAt = earliest(plan.wakeAt, nextStuckAt(pods, now), behind ? now + CACHE_LAG : undefined);
+  const rest = { summary: step.summary, events: invalidEvents(cluster, problems, invalid), wakeAt };
+
+  // A refusal is reported before the same is tried again: the status of a pass that fails is not written.
+  if (status && observed.refused?.length) return { ...rest, effects: [], status };
+  return effects.length > 0 && !mayReport(cluster, effects) ? { ...rest, effects } : { ...rest, effects, status };
+}
+
+/**
+ * Refusals of a pass, for the next one's observation: each failed effect by the words in which it was tried.
+ * Belongs between the machinery's outcome and `ObservedRayCluster.refused`.
+ */
+export function refusedWrites(
+  decision: Decision,
+  failures: readonly { readonly tried: string; readonly kind: string; readonly error: unknown }[],
+): RefusedWrite[] {
+  return failures
+    .filter(({ kind }) => kind === "refused")
+    .flatMap(({ tried, error }) => {
+      const effect = decision.effects.find(({ why, failureEvent }) => why === tried && failureEvent);
+      const message = error instanceof Error ? error.message : String(error);
+      const event = effect?.failureEvent;
+      if (!event) return [];
+      return [{ reason: event.reason, message: event.note.replace("{error}", () => message) }];
+    });
+}
+
+/** KubeRay's rule: whatever is not its own name, the empty text included, is somebody else's. */
+const isManagedElsewhere = ({ spec }: RayCluster): boolean =>
+  spec.managedBy !== undefined && spec.managedBy !== null && spec.managedBy !== MANAGED_BY.operator;
+
+interface Step {
+  readonly summary: string;
+  readonly plan?: Plan;
+}
+
+const quiet = (summary: string): Decision => ({ summary, effects: [], events: [] });
+
+const refuse = (invalid: string): Step => ({ summary: `The spec is not acted upon: ${invalid}` });
+
+function run(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Step {
+  const { cluster, settings } = observed;
+  const journal = readJournal(cluster);
+  const generation = cluster.metadata.generation ?? 0;
+  const head = patience(journal[GROUP.head], pods.heads, generation, now);
+  const groups = pods.groups.map((group) => ({
+    group,
+    patience: patience(journal[group.spec.groupName], group.pods, generation, now),
+  }));
+
+  const uncounted = journalled(journal, [
+    [GROUP.head, head],
+    ...groups.map(({ group, patience }) => [group.spec.groupName, patience] as const),
+  ]);
+  if (uncounted) {
+    return {
+      summary: "Counts Pods that failed, before they are replaced.",
+      plan: { others: [patchJournal(cluster, uncounted)] },
+    };
+  }
+  if (keepsLostHead(cluster) && pods.heads.length === 0) {
+    return { summary: "The head is lost, and the cluster may not have another.", plan: planHeadService(observed) };
+  }
+  const plan = together([
+    planHeadService(observed),
+    planHead(observed, pods, head, now),
+    ...groups.map(({ group, patience }) => planGroup(cluster, group, patience, settings, now)),
+    planOrphans(cluster, pods.orphans),
+  ]);
+  const { creates, deletes, others } = plan;
+  const work = creates.length + deletes.length + others.length;
+  const summary =
+    work === 0
+      ? "Nothing to do."
+      : `Makes ${creates.length} Pods, deletes ${deletes.length}, and writes ${others.length} other objects.`;
+  return { summary, plan };
+}
+
+/** The journal with what is new in it, or undefined when nothing is. Groups that are gone are forgotten on the way. */
+function journalled(
+  journal: FailureJournal,
+  groups: readonly (readonly [string, Patience])[],
+): FailureJournal | undefined {
+  if (groups.every(([, { record }]) => record === undefined)) return undefined;
+  return Object.fromEntries(
+    groups.flatMap(([name, { record }]) => {
+      const entry = record ?? journal[name];
+      return entry ? [[name, entry]] : [];
+    }),
+  );
+}
+
+function patchJournal(cluster: ObservedRayCluster["cluster"], journal: FailureJournal): KubeEffect {
+  const { namespace, name, uid, resourceVersion } = cluster.metadata;
+  return {
+    do: "patch",
+    ref: { kind: "RayCluster", namespace: namespace!, name, uid },
+    patch: { metadata: { annotations: { [FAILURES_ANNOTATION]: JSON.stringify(journal) } } },
+    resourceVersion,
+    why: "The count of failures must outlive the operator, or Pods would be replaced without delay after a restart.",
+  };
+}
+
+/**
+ * Whether a pass with effects also writes the status. Not when it changes the cluster itself, whose version the status
+ * must carry; nor the very first one, which would be overtaken at once by what its own effects bring about.
+ */
+function mayReport(cluster: RayCluster, effects: readonly KubeEffect[]): boolean {
+  const changesCluster = effects.some((effect) => effect.do === "patch" && effect.ref.kind === "RayCluster");
+  return !changesCluster && (cluster.status?.conditions?.length ?? 0) > 0;
+}
+
+/** Once for each new text, not once for each pass. */
+function invalidEvents(
+  cluster: RayCluster,
+  { metadata, spec }: { metadata: readonly string[]; spec: readonly string[] },
+  invalid: string,
+): EventSpec[] {
+  if (!invalid || cluster.status?.reason === invalid) return [];
+  const where = `${cluster.metadata.namespace}/${cluster.metadata.name}`;
+  const event = (reason: string, problems: readonly string[]): EventSpec[] =>
+    problems.length === 0
+      ? []
+      : [
+          {
+            type: "Warning",
+            reason,
+            action: "Validate",
+            note: `The RayCluster ${where} is not acted upon: ${inOneText(problems)}`,
+          },
+        ];
+  return [...event("InvalidRayClusterMetadata", metadata), ...event("InvalidRayClusterSpec", spec)];
+}

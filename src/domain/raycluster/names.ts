@@ -1,0 +1,64 @@
+/**
+ * The names of what a RayCluster is made of, and the address of its head.
+ *
+ * Answers: what is a Pod or Service of this cluster called; under which host and port is its Ray to be found.
+ * May not: look at what exists. One object at a time means a fixed name, so that two passes can never make two of it.
+ */
+import type { RayCluster } from "../../api/raycluster.ts";
+import type { Settings } from "../settings.ts";
+
+/** KubeRay cuts `<cluster>-<group>` here, so that a suffix and a Pod name's random end still fit a host name (63). */
+const WORKER_PREFIX_LENGTH = 50;
+const LABEL_LENGTH = 63;
+
+export const DEFAULT_GCS_PORT = "6379";
+export const DEFAULT_DASHBOARD_PORT = 8265;
+
+/** Ports a head opens when its template names none, with the names that clients of KubeRay look them up by. */
+export const DEFAULT_HEAD_PORTS: Readonly<Record<string, number>> = {
+  client: 10001,
+  "gcs-server": 6379,
+  dashboard: DEFAULT_DASHBOARD_PORT,
+  metrics: 8080,
+  serve: 8000,
+};
+
+/**
+ * The head Pod's name. KubeRay lets the API server invent it, unless told otherwise; fixed, the server itself refuses a
+ * second head. A cluster's name has 53 characters at most, so it is never cut: a cut name could be another cluster's.
+ */
+export const headPodName = (clusterName: string): string => `${clusterName}-head`;
+
+/** Prefix under which the API server names a worker. Characters that a label may have and a Pod's name may not become `-`. */
+export function workerGenerateName(clusterName: string, groupName: string): string {
+  const prefix = `${clusterName}-${groupName}`.toLowerCase().replace(/[^a-z0-9-]/g, "-");
+  return `${prefix.slice(0, WORKER_PREFIX_LENGTH)}-worker-`;
+}
+
+export function headServiceName(cluster: RayCluster): string {
+  return cluster.spec.headGroupSpec.headService?.metadata?.name || `${cluster.metadata.name}-head-svc`;
+}
+
+/** DNS name of the head Service within the Kubernetes cluster. */
+export function headServiceFQDN(cluster: RayCluster, settings: Settings): string {
+  return `${headServiceName(cluster)}.${cluster.metadata.namespace}.svc.${settings.clusterDomain}`;
+}
+
+/** Port of the GCS, as text: it is the start parameter `port` as the user wrote it. */
+export const gcsPort = (cluster: RayCluster): string =>
+  cluster.spec.headGroupSpec.rayStartParams?.["port"] || DEFAULT_GCS_PORT;
+
+/** Port under which the head Service offers the dashboard and its job API: the head's container port of that name. */
+export function dashboardPort(cluster: RayCluster): number {
+  const ports = cluster.spec.headGroupSpec.template.spec?.containers?.[0]?.ports ?? [];
+  return ports.find((port) => port.name === "dashboard")?.containerPort ?? DEFAULT_DASHBOARD_PORT;
+}
+
+/** `host:port` of the cluster's dashboard, without a scheme. */
+export const dashboardAddress = (cluster: RayCluster, settings: Settings): string =>
+  `${headServiceFQDN(cluster, settings)}:${dashboardPort(cluster)}`;
+
+/** Value of `ray.io/identifier`: the end is kept when it is too long, since that tells head from worker. */
+export function identifier(clusterName: string, nodeType: string): string {
+  return `${clusterName}-${nodeType}`.slice(-LABEL_LENGTH).replace(/^[^a-zA-Z0-9]/, "r");
+}

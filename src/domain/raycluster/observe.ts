@@ -1,0 +1,110 @@
+/**
+ * What is known about one RayCluster, as a plain value, and the names its rules use for parts of it.
+ *
+ * Answers: which Pods are this cluster's, of which group, and in what shape.
+ * May not: decide anything. decide.ts is next.
+ */
+
+import type { ContainerStatus, Pod, Service } from "../../api/kubernetes.ts";
+import { LABEL, NODE_TYPE } from "../../api/labels.ts";
+import type { KubeObject, Stored } from "../../api/object.ts";
+import type { RayCluster, WorkerGroupSpec } from "../../api/raycluster.ts";
+import type { LiveAnswers } from "../decision.ts";
+import type { Settings } from "../settings.ts";
+import { fromWire, type Instant, seconds } from "../time.ts";
+
+export interface ObservedRayCluster {
+  readonly cluster: Stored<RayCluster>;
+  /** Every Pod of the namespace labelled `ray.io/cluster=<name>`, whoever owns it. */
+  readonly pods: readonly Stored<Pod>[];
+  /** Every Service of the namespace labelled `ray.io/cluster=<name>`, or with the head Service's name. */
+  readonly services: readonly Stored<Service>[];
+  readonly settings: Settings;
+  /** Answers to the questions that an earlier decision of this pass asked. */
+  readonly live: LiveAnswers;
+  /**
+   * Writes of the pass before that the API server refused, as they would be shown to a user. Held in memory only, and a
+   * hint: when they are lost with the process, the next refusal brings them back.
+   */
+  readonly refused?: readonly RefusedWrite[];
+}
+
+export interface RefusedWrite {
+  /** Reason of the effect's `failureEvent`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
+/** Time a terminating Pod may take beyond its grace before it counts as out of reach. */
+const OVERDUE = seconds(30);
+
+export const isOwned = (object: KubeObject, cluster: Stored<RayCluster>): boolean =>
+  object.metadata.ownerReferences?.some((owner) => owner.controller && owner.uid === cluster.metadata.uid) ?? false;
+
+export const isTerminating = (object: KubeObject): boolean => object.metadata.deletionTimestamp !== undefined;
+
+/** Still terminating well after its grace is over: nobody is there to end it, as on a dead node. */
+export function isOverdue(pod: Pod, now: Instant): boolean {
+  // Kubernetes sets deletionTimestamp to the end of the grace, not to the moment of the request.
+  const end = fromWire(pod.metadata.deletionTimestamp);
+  return end !== undefined && now >= end + OVERDUE;
+}
+
+/** The end of `isOverdue`'s wait. */
+export function overdueAt(pod: Pod): Instant | undefined {
+  const end = fromWire(pod.metadata.deletionTimestamp);
+  return end === undefined ? undefined : end + OVERDUE;
+}
+
+export const hasEnded = (pod: Pod): boolean => pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
+
+export const readyCondition = (pod: Pod) => pod.status?.conditions?.find((condition) => condition.type === "Ready");
+
+/** Running, and not said to be unready: a Pod without a Ready condition passes, as it does with KubeRay. */
+export const isReady = (pod: Pod): boolean =>
+  !isTerminating(pod) && pod.status?.phase === "Running" && (readyCondition(pod)?.status ?? "True") === "True";
+
+/** Status of the container that runs Ray: the first of the Pod's. */
+export function rayContainerStatus(pod: Pod): ContainerStatus | undefined {
+  const name = pod.spec?.containers?.[0]?.name;
+  return pod.status?.containerStatuses?.find((status) => status.name === name);
+}
+
+/** The cluster's own Pods, sorted into what the rules speak of. Pods of a deleted namesake are in `strangers`. */
+export interface ClusterPods {
+  readonly heads: readonly Stored<Pod>[];
+  /** In the order of the spec; each group with all its Pods, terminating ones included. */
+  readonly groups: readonly { readonly spec: WorkerGroupSpec; readonly pods: readonly Stored<Pod>[] }[];
+  /** Workers of groups that the spec does not have any more. */
+  readonly orphans: readonly Stored<Pod>[];
+  readonly all: readonly Stored<Pod>[];
+  readonly strangers: readonly Stored<Pod>[];
+}
+
+export function sortPods({ cluster, pods }: Pick<ObservedRayCluster, "cluster" | "pods">): ClusterPods {
+  const label = (pod: Pod, key: string) => pod.metadata.labels?.[key];
+  const all = pods.filter((pod) => isOwned(pod, cluster));
+  const workers = all.filter((pod) => label(pod, LABEL.nodeType) === NODE_TYPE.worker);
+  const specs = cluster.spec.workerGroupSpecs ?? [];
+  const groups = specs.map((spec) => ({
+    spec,
+    pods: workers.filter((pod) => label(pod, LABEL.group) === spec.groupName),
+  }));
+  const known = new Set(specs.map((spec) => spec.groupName));
+  return {
+    heads: all.filter((pod) => label(pod, LABEL.nodeType) === NODE_TYPE.head),
+    groups,
+    orphans: workers.filter((pod) => !known.has(label(pod, LABEL.group) ?? "")),
+    all,
+    strangers: pods.filter((pod) => !isOwned(pod, cluster)),
+  };
+}
+
+/** How many Pods a group shall have: its replicas within its bounds, none while it is suspended. */
+export function desiredReplicas({ replicas, minReplicas, maxReplicas, suspend }: WorkerGroupSpec): number {
+  if (suspend) return 0;
+  const atLeast = Math.max(replicas ?? 0, minReplicas ?? 0);
+  return (replicas ?? 0) < (minReplicas ?? 0) ? atLeast : Math.min(atLeast, maxReplicas ?? MAX_INT32);
+}
+
+export const MAX_INT32 = 2_147_483_647;
