@@ -9,11 +9,9 @@ import { rayClusterSpec, rayClusterStatus } from "./raycluster.ts";
 import { rayJobSpec, rayJobStatus } from "./rayjob.ts";
 import { v1alpha1 } from "./v1alpha1.ts";
 
-export const GROUP_NAME = "ray.io";
+const GROUP = "ray.io";
 /** The version that is stored, and the only one the operator uses. */
-export const VERSION = "v1";
-
-export type OurKind = "RayJob" | "RayCluster";
+const VERSION = "v1";
 
 type Column = NonNullable<CustomResourceDefinitionVersion["additionalPrinterColumns"]>[number];
 
@@ -49,70 +47,82 @@ const rayClusterColumns: readonly Column[] = [
 ];
 
 /** The whole object's schema. Without a spec there is nothing to act on, so it must be there. */
-const whole = (description: string, parts: { spec: TSchema; status: TSchema }) =>
+const whole = (description: string, spec: TSchema, status: TSchema) =>
   Type.Object(
     {
       apiVersion: Type.Optional(Type.String()),
       kind: Type.Optional(Type.String()),
       metadata: Type.Optional(Type.Unsafe<object>({ type: "object" })),
-      spec: parts.spec,
-      status: Type.Optional(parts.status),
+      spec,
+      status: Type.Optional(status),
     },
     { description },
   );
-
-/** The schema of a kind in the version that the operator uses. */
-export const schemas: Readonly<Record<OurKind, TSchema>> = {
-  RayJob: whole("A RayJob runs one Ray job, on a RayCluster of its own or on one that exists.", {
-    spec: rayJobSpec,
-    status: rayJobStatus,
-  }),
-  RayCluster: whole("A RayCluster is a Ray head and its groups of workers.", {
-    spec: rayClusterSpec,
-    status: rayClusterStatus,
-  }),
-};
 
 /**
  * The definitions of all kinds, each time as fresh plain JSON that the caller may change.
  */
 export function crds(): CustomResourceDefinition[] {
   return [
-    definition("RayCluster", "rayclusters", rayClusterColumns, rayClusterColumns),
-    definition("RayJob", "rayjobs", rayJobColumns),
+    definition({
+      kind: "RayCluster",
+      plural: "rayclusters",
+      description: "A RayCluster is a Ray head and its groups of workers.",
+      current: { spec: rayClusterSpec, status: rayClusterStatus, columns: rayClusterColumns },
+      deprecated: { ...v1alpha1.RayCluster, columns: rayClusterColumns },
+    }),
+    definition({
+      kind: "RayJob",
+      plural: "rayjobs",
+      description: "A RayJob runs one Ray job, on a RayCluster of its own or on one that exists.",
+      current: { spec: rayJobSpec, status: rayJobStatus, columns: rayJobColumns },
+      deprecated: v1alpha1.RayJob,
+    }),
   ];
 }
 
-function definition(
-  kind: OurKind,
-  plural: string,
-  columns: readonly Column[],
-  oldColumns?: readonly Column[],
-): CustomResourceDefinition {
-  const version = (schema: TSchema, printed: readonly Column[] | undefined) => ({
-    schema: { openAPIV3Schema: schema as JSONSchemaProps },
-    subresources: { status: {} },
-    ...(printed && { additionalPrinterColumns: [...printed] }),
-  });
+interface Parts {
+  readonly spec: TSchema;
+  readonly status: TSchema;
+  readonly columns?: readonly Column[];
+}
+
+interface Kind {
+  readonly kind: string;
+  readonly plural: string;
+  readonly description: string;
+  readonly current: Parts;
+  readonly deprecated: Parts;
+}
+
+function definition({ kind, plural, description, current, deprecated }: Kind): CustomResourceDefinition {
   const crd: CustomResourceDefinition = {
     apiVersion: "apiextensions.k8s.io/v1",
     kind: "CustomResourceDefinition",
-    metadata: { name: `${plural}.${GROUP_NAME}` },
+    metadata: { name: `${plural}.${GROUP}` },
     spec: {
-      group: GROUP_NAME,
+      group: GROUP,
       names: { kind, listKind: `${kind}List`, plural, singular: kind.toLowerCase(), categories: ["all"] },
       scope: "Namespaced",
       versions: [
-        { name: VERSION, served: true, storage: true, ...version(schemas[kind], columns) },
+        { name: VERSION, served: true, storage: true, ...version(description, current) },
         {
           name: "v1alpha1",
           served: true,
           storage: false,
           deprecated: true,
-          ...version(whole(`Deprecated: use ${GROUP_NAME}/${VERSION}.`, v1alpha1[kind]), oldColumns),
+          ...version(`Deprecated: use ${GROUP}/${VERSION}.`, deprecated),
         },
       ],
     },
   };
   return JSON.parse(JSON.stringify(crd)) as CustomResourceDefinition;
+}
+
+function version(description: string, { spec, status, columns }: Parts) {
+  return {
+    schema: { openAPIV3Schema: whole(description, spec, status) as JSONSchemaProps },
+    subresources: { status: {} },
+    ...(columns && { additionalPrinterColumns: [...columns] }),
+  };
 }

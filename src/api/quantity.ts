@@ -23,7 +23,7 @@ const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E:
 /** Powers of 1024 by suffix, in rising order. */
 const BINARY = { Ki: 1, Mi: 2, Gi: 3, Ti: 4, Pi: 5, Ei: 6 } as const;
 
-/** The amount that a quantity names; undefined when it names none. */
+/** The quantity that is spelled; undefined for an absent one, or a text that spells none. */
 export function parseQuantity(spelling: Spelling | null | undefined): Quantity | undefined {
   const parts = PATTERN.exec(String(spelling ?? ""))?.groups;
   if (!parts) return undefined;
@@ -59,7 +59,7 @@ export function addQuantities(...quantities: readonly Quantity[]): Quantity {
   return sum;
 }
 
-/** `count` times the amount; `count` is a whole number. */
+/** `count` times the quantity; `count` is a whole number. */
 export function scaleQuantity(quantity: Quantity, count: number): Quantity {
   return { ...quantity, nano: quantity.nano * BigInt(count) };
 }

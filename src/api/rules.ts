@@ -13,23 +13,20 @@ export interface Rule {
   readonly rule: string;
   /** What the user reads when it does not hold. */
   readonly message: string;
-  /** A rule about a change is asked only when the value was there before and still is. */
-  readonly transition: boolean;
-  /** Whether `self`, the value found at the path, is fine; `oldSelf` is the value before, for a transition. */
+  /** Whether `self`, the value found at the path, is fine; `oldSelf` is the value before, if there was one. */
   holds(self: unknown, oldSelf?: unknown): boolean;
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The rule is about an object's fields; like CEL's `has`, an absent field and null are the same. */
+/** As in CEL, an absent field and null are the same. */
 const has = (self: Fields, field: string): boolean => self[field] !== undefined && self[field] !== null;
 
-const onFields = (holds: (self: Fields) => boolean) => ({
-  transition: false,
-  holds: (self: unknown) => holds(self as Fields),
-});
-const onValue = (holds: (self: unknown) => boolean) => ({ transition: false, holds });
-const unchanged = { transition: true, holds: (self: unknown, oldSelf?: unknown) => self === oldSelf };
+/** For texts. What was not there before has not changed. */
+const unchanged = (self: unknown, oldSelf?: unknown): boolean => oldSelf === undefined || self === oldSelf;
+
+/** For rules about the fields of an object. */
+const fields = (holds: (self: Fields) => boolean) => (self: unknown) => holds(self as Fields);
 
 const MANAGED_BY_PATHS = [
   "RayJob.spec.managedBy",
@@ -43,14 +40,14 @@ export const rules = {
     paths: MANAGED_BY_PATHS,
     rule: "self == oldSelf",
     message: "the managedBy field is immutable",
-    ...unchanged,
+    holds: unchanged,
   },
   managedByKnown: {
     id: "managedByKnown",
     paths: MANAGED_BY_PATHS,
     rule: `self in ['${MANAGED_BY.operator}', '${MANAGED_BY.multiKueue}']`,
     message: `the managedBy field value must be either '${MANAGED_BY.operator}' or '${MANAGED_BY.multiKueue}'`,
-    ...onValue((self) => self === MANAGED_BY.operator || self === MANAGED_BY.multiKueue),
+    holds: (self) => self === MANAGED_BY.operator || self === MANAGED_BY.multiKueue,
   },
   gcsBackendImmutable: {
     id: "gcsBackendImmutable",
@@ -58,9 +55,9 @@ export const rules = {
       "RayCluster.spec.gcsFaultToleranceOptions.backend",
       "RayJob.spec.rayClusterSpec.gcsFaultToleranceOptions.backend",
     ],
-    rule: "oldSelf == self",
+    rule: "self == oldSelf",
     message: "gcsFaultToleranceOptions.backend is immutable",
-    ...unchanged,
+    holds: unchanged,
   },
   deletionFormsExclusive: {
     id: "deletionFormsExclusive",
@@ -68,7 +65,7 @@ export const rules = {
     rule: "!has(self.deletionRules) || (!has(self.onSuccess) && !has(self.onFailure))",
     message:
       "legacy policies (onSuccess/onFailure) and deletionRules cannot be used together within the same deletionStrategy",
-    ...onFields((self) => !has(self, "deletionRules") || (!has(self, "onSuccess") && !has(self, "onFailure"))),
+    holds: fields((self) => !has(self, "deletionRules") || (!has(self, "onSuccess") && !has(self, "onFailure"))),
   },
   deletionFormComplete: {
     id: "deletionFormComplete",
@@ -76,35 +73,35 @@ export const rules = {
     rule: "has(self.deletionRules) || (has(self.onSuccess) && has(self.onFailure))",
     message:
       "deletionStrategy requires either BOTH onSuccess and onFailure, OR the deletionRules field (cannot be empty)",
-    ...onFields((self) => has(self, "deletionRules") || (has(self, "onSuccess") && has(self, "onFailure"))),
+    holds: fields((self) => has(self, "deletionRules") || (has(self, "onSuccess") && has(self, "onFailure"))),
   },
   deletionConditionExclusive: {
     id: "deletionConditionExclusive",
     paths: ["RayJob.spec.deletionStrategy.deletionRules[].condition"],
     rule: "!has(self.jobStatus) || !has(self.jobDeploymentStatus)",
     message: "JobStatus and JobDeploymentStatus cannot be used together within the same deletion condition.",
-    ...onFields((self) => !has(self, "jobStatus") || !has(self, "jobDeploymentStatus")),
+    holds: fields((self) => !has(self, "jobStatus") || !has(self, "jobDeploymentStatus")),
   },
   deletionConditionPresent: {
     id: "deletionConditionPresent",
     paths: ["RayJob.spec.deletionStrategy.deletionRules[].condition"],
     rule: "has(self.jobStatus) || has(self.jobDeploymentStatus)",
     message: "the deletion condition requires either the JobStatus or the JobDeploymentStatus field.",
-    ...onFields((self) => has(self, "jobStatus") || has(self, "jobDeploymentStatus")),
+    holds: fields((self) => has(self, "jobStatus") || has(self, "jobDeploymentStatus")),
   },
   blockingTimeoutNeedsBlocking: {
     id: "blockingTimeoutNeedsBlocking",
     paths: ["RayJob.spec.retryStrategy"],
     rule: "!has(self.blockingTimeoutSeconds) || (has(self.type) && self.type == 'BlockingRecreate')",
     message: "retryStrategy.blockingTimeoutSeconds requires type BlockingRecreate",
-    ...onFields((self) => !has(self, "blockingTimeoutSeconds") || self["type"] === "BlockingRecreate"),
+    holds: fields((self) => !has(self, "blockingTimeoutSeconds") || self["type"] === "BlockingRecreate"),
   },
   blockingNeedsOwnCluster: {
     id: "blockingNeedsOwnCluster",
     paths: ["RayJob.spec"],
     rule: "!has(self.clusterSelector) || size(self.clusterSelector) == 0 || !has(self.retryStrategy) || !has(self.retryStrategy.type) || self.retryStrategy.type != 'BlockingRecreate'",
     message: "retryStrategy.type BlockingRecreate is not supported with clusterSelector",
-    ...onFields((self) => {
+    holds: fields((self) => {
       const selector = (self["clusterSelector"] ?? {}) as Fields;
       const strategy = (self["retryStrategy"] ?? {}) as Fields;
       return Object.keys(selector).length === 0 || strategy["type"] !== "BlockingRecreate";
@@ -114,7 +111,8 @@ export const rules = {
 
 export type RuleId = keyof typeof rules;
 
-const byMessage: ReadonlyMap<string, Rule> = new Map(Object.values(rules).map((rule) => [rule.message, rule]));
+/** The rules by their CEL text, for who finds the text in a schema. What is equal in CEL is equal here. */
+export const ruleTable: ReadonlyMap<string, Rule> = new Map(Object.values(rules).map((rule) => [rule.rule, rule]));
 
 /** The schema entry for the rules named: `{...celRules("managedByKnown")}` beside a schema's other keywords. */
 export function celRules(...ids: RuleId[]): { "x-kubernetes-validations": { rule: string; message: string }[] } {
@@ -137,9 +135,7 @@ export function violations(kind: "RayJob" | "RayCluster", self: unknown, old?: u
     rule.paths
       .filter((path) => path.startsWith(`${kind}.`))
       .flatMap((path) => occurrences(path.slice(kind.length + 1).split("."), self, old, ""))
-      .filter(({ value, before }) =>
-        rule.transition ? before !== undefined && !rule.holds(value, before) : !rule.holds(value, before),
-      )
+      .filter(({ value, before }) => !rule.holds(value, before))
       .map(({ path }) => ({ rule, path })),
   );
 }
@@ -166,9 +162,4 @@ function occurrences(steps: readonly string[], self: unknown, old: unknown, path
 
 function field(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null ? (value as Fields)[name] : undefined;
-}
-
-/** The rule behind a validation that a schema carries; undefined for a validation that is not ours. */
-export function ruleOf(validation: { message?: string }): Rule | undefined {
-  return validation.message === undefined ? undefined : byMessage.get(validation.message);
 }
