@@ -103,8 +103,8 @@ export class Informer<T extends KubeObject> {
     let version: string | undefined;
     let delay = 0;
     let fruitless = 0;
+    let gone = 0;
     while (!signal.aborted) {
-      const resumed = version !== undefined;
       let startedAt = clock.now();
       try {
         if (delay > 0) await sleep(clock, delay, signal);
@@ -114,6 +114,7 @@ export class Informer<T extends KubeObject> {
           version = seen;
           delay = 0;
           fruitless = 0;
+          gone = 0;
         });
         // Ended by the server in good order. One that ends at once, again and again, must not become a busy loop.
         delay = clock.now() - startedAt >= LONG_ENOUGH ? 0 : this.#longer(delay);
@@ -122,8 +123,9 @@ export class Informer<T extends KubeObject> {
         this.#metrics.count("reflector_errors_total", { resource: context.resource });
         if (isGone(error)) {
           this.#log.info(context, "the version watched from is gone from history; listing again");
-          // At once, except where a version just listed is said to be gone.
-          delay = resumed ? 0 : this.#longer(delay);
+          // At once, except where a version just listed is said to be gone, again and again.
+          if (clock.now() - startedAt >= LONG_ENOUGH) gone = 0;
+          delay = gone++ === 0 ? 0 : this.#longer(delay);
           version = undefined;
           continue;
         }
