@@ -45,8 +45,25 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
   const client = new KubeClient(transport, { clock });
   const stop = new AbortController();
   const until = AbortSignal.any([signal, stop.signal]);
-  const informer = <T extends KubeObject>(type: ResourceType, labelSelector?: string) =>
-    new Informer<T>({ client, type, clock, namespaces: [namespace], labelSelector });
+  const troubled = new Set<string>();
+  const informer = <T extends KubeObject>(type: ResourceType, labelSelector?: string) => {
+    // An informer looks again for good; a user should hear once why nothing moves.
+    const trouble = (fields: object) => {
+      if (until.aborted || troubled.has(type.plural)) return;
+      troubled.add(type.plural);
+      screen.step(
+        `cannot see ${type.plural}: ${(fields as { error?: string }).error ?? "no answer"}; trying on`,
+        "warn",
+      );
+    };
+    const log = { debug() {}, info() {}, warn: trouble, error: trouble };
+    const made = new Informer<T>({ client, type, clock, namespaces: [namespace], labelSelector, log });
+    made.onProgress(() => {
+      troubled.delete(type.plural);
+      changed();
+    });
+    return made;
+  };
   const mine = `${LABEL.rayJobUID}=${uid}`;
   const watched = {
     rayJobs: informer<RayJob>(rayJobs),
@@ -108,10 +125,7 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
   signal.addEventListener("abort", () => ended.reject(signal.reason), { once: true });
   try {
     signal.throwIfAborted();
-    for (const each of Object.values(watched)) {
-      each.onProgress(changed);
-      each.start(until);
-    }
+    for (const each of Object.values(watched)) each.start(until);
     const verdict = await ended.promise;
     await Promise.race([log.finished(), sleep(clock, LOG_PATIENCE_MS, signal)]);
     return { rayJob: last, verdict };

@@ -9,7 +9,6 @@ import { realClock } from "../machinery/clock.ts";
 import type { Transport } from "../machinery/kube/transport.ts";
 import { apply, serverTrouble } from "./apply.ts";
 import { connect } from "./connect.ts";
-import { embedded } from "./embedded.ts";
 import { CannotRun } from "./failure.ts";
 import { type Followed, follow } from "./follow.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
@@ -43,14 +42,17 @@ export async function run(file: string, options: RunOptions, ending: Ending): Pr
   let followed: Followed;
   try {
     followed = options.local
-      ? await embedded(manifest, { screen, signal: ending.signal, before }, (transport) =>
-          applyAndFollow(manifest, options, {
-            transport,
-            namespace: "default",
-            server: "of the embedded cluster",
-            screen,
-            signal: ending.signal,
-          }),
+      ? await (await import("./embedded.ts")).embedded(
+          manifest,
+          { screen, signal: ending.signal, before },
+          (transport) =>
+            applyAndFollow(manifest, options, {
+              transport,
+              namespace: "default",
+              server: "of the embedded cluster",
+              screen,
+              signal: ending.signal,
+            }),
         )
       : await onCluster(manifest, options, screen, ending.signal);
   } catch (error) {
@@ -87,7 +89,7 @@ async function onCluster(
   screen: Screen,
   signal: AbortSignal,
 ): Promise<Followed> {
-  const { transport, server, namespace, close } = await connect(options);
+  const { transport, server, namespace, close } = connect(options);
   try {
     return await applyAndFollow(manifest, options, { transport, namespace, server, screen, signal });
   } finally {

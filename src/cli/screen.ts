@@ -66,6 +66,11 @@ export class Screen {
     });
   }
 
+  /** Whether there is a live line at all: stderr is a terminal. */
+  get isLive(): boolean {
+    return this.#options.stderr.isTTY === true;
+  }
+
   /** Replaces the live line; ignored where there is no terminal. An empty text takes it away. */
   live(text: string): void {
     if (!this.#options.stderr.isTTY || this.#open) return;

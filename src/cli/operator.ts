@@ -1,0 +1,120 @@
+/**
+ * `raykeeper operator`: the operator as a process of its own, the same in production and in the embedded cluster.
+ *
+ * Reads what the administrator chose, opens log, health and metrics, starts the operator, and tells by its exit code how
+ * it ended: 0 in good order, 1 when it could not go on (the lease was lost), 2 when it could not start.
+ * Next: wiring.ts has the operator itself; config.ts the choices.
+ */
+import { randomUUID } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { hostname } from "node:os";
+import { ConfigError, configFlags, configFrom } from "../config.ts";
+import { realClock } from "../machinery/clock.ts";
+import { noMetrics } from "../machinery/logger.ts";
+import { httpRayTransport } from "../ray/http.ts";
+import { proxyRayTransport } from "../ray/proxy.ts";
+import { servePages } from "../serve/http.ts";
+import { makeLog } from "../serve/log.ts";
+import { PrometheusMetrics } from "../serve/metrics.ts";
+import { RayJobMetrics, registerRayObjects } from "../serve/rayMetrics.ts";
+import { submitterProgram } from "../submitter/program.ts";
+import { startOperator } from "../wiring.ts";
+import { connect } from "./connect.ts";
+import { CannotRun, messageOf } from "./failure.ts";
+import type { Ending } from "./signals.ts";
+import { VERSION } from "./version.ts";
+
+/** As commander spells them: flags of config.ts in camel case, and the two that say which cluster. */
+export type OperatorOptions = Readonly<Record<string, string | undefined>> & {
+  readonly kubeconfig?: string;
+  readonly context?: string;
+  readonly config?: string;
+};
+
+export async function operator(options: OperatorOptions, ending: Ending): Promise<number> {
+  const config = readConfig(options);
+  const log = makeLog(config.log);
+  for (const warning of config.warnings) log.warn({}, warning);
+  const { transport, server, namespace, close } = connect({ ...options, inClusterFirst: true });
+  const identity = `${hostname()}_${randomUUID()}`;
+  log.info({ version: VERSION, server, identity, node: process.versions.node }, "the operator starts");
+
+  const metrics = config.enableMetrics ? new PrometheusMetrics() : undefined;
+  const direct = config.useKubernetesProxy ? undefined : httpRayTransport();
+  const running = startOperator({
+    transport,
+    clock: realClock,
+    config,
+    rayTransport: direct ?? proxyRayTransport(transport),
+    log,
+    metrics: metrics ?? noMetrics,
+    identity,
+    namespace,
+    signal: ending.signal,
+  });
+  if (metrics) {
+    const { rayJobs, rayClusters } = running.caches;
+    registerRayObjects(metrics.registry, { rayJobs: rayJobs.store, rayClusters: rayClusters.store });
+    const rayJobMetrics = new RayJobMetrics(metrics.registry, metrics);
+    rayJobs.onChange((change) => rayJobMetrics.changed(change, realClock.now()));
+  }
+  ending.signal.addEventListener("abort", () => log.info({}, "asked to end; finishing what is under way"));
+
+  const serving = await Promise.all([
+    serve("--health-probe-bind-address", config.probeAddress, {
+      "/healthz": () => ({ body: "ok" }),
+      "/readyz": () => (running.ready ? { body: "ok" } : { status: 503, body: "the caches are not filled yet\n" }),
+    }),
+    serve("--metrics-addr", config.metricsAddress, {
+      "/metrics": async () =>
+        metrics
+          ? { type: metrics.registry.contentType, body: await metrics.registry.metrics() }
+          : { body: "# Metrics are off; start the operator with --enable-metrics.\n" },
+    }),
+  ]);
+  // The real clock keeps no process alive, and an operator whose watches are all broken must live on.
+  const alive = setInterval(() => {}, 60_000);
+  try {
+    await running.done;
+    log.info({}, "the operator has ended in good order");
+    return 0;
+  } catch (error) {
+    log.error({ error }, "the operator could not go on");
+    return 1;
+  } finally {
+    clearInterval(alive);
+    await Promise.allSettled([...serving.map((each) => each?.close()), direct?.close(), close()]);
+  }
+}
+
+function readConfig(options: OperatorOptions) {
+  const flags: Record<string, string> = {};
+  for (const { name } of configFlags) {
+    const value = options[name.replace(/-(\w)/g, (_, letter: string) => letter.toUpperCase())];
+    if (value !== undefined) flags[name] = value;
+  }
+  let file: string | undefined;
+  try {
+    file = options.config === undefined ? undefined : readFileSync(options.config, "utf8");
+  } catch (error) {
+    throw new CannotRun(`cannot read the configuration file ${options.config}: ${messageOf(error)}`);
+  }
+  try {
+    return configFrom({ flags, file, env: process.env, submitterProgram });
+  } catch (error) {
+    if (error instanceof ConfigError)
+      throw new CannotRun(`the configuration is wrong:\n  ${error.problems.join("\n  ")}`);
+    throw error;
+  }
+}
+
+async function serve(flag: string, address: string, pages: Parameters<typeof servePages>[1]) {
+  try {
+    return await servePages(address, pages);
+  } catch (error) {
+    throw new CannotRun(
+      `cannot serve on ${address}: ${messageOf(error)}`,
+      `Give another address with ${flag}, or 0 for none.`,
+    );
+  }
+}

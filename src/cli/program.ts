@@ -1,0 +1,125 @@
+/**
+ * The commands of `raykeeper` and their options.
+ *
+ * May not: do the work. Each command's file is loaded only when it is called, so that `--help` is quick.
+ */
+import { Command, CommanderError, Option } from "commander";
+import { configFlags } from "../config.ts";
+import { describeFailure } from "./failure.ts";
+import type { OperatorOptions } from "./operator.ts";
+import type { RunOptions } from "./run.ts";
+import { type Ending, listenForEnd } from "./signals.ts";
+import { version } from "./version.ts";
+
+/** Usage errors, and everything else that could not be run. */
+const CANNOT_RUN = 2;
+
+/** Runs the command the arguments name, and answers the exit code. */
+export async function main(args: readonly string[]): Promise<number> {
+  let code = 0;
+  let ending: Ending | undefined;
+  // One end for the whole process, from the moment a command begins.
+  const end = () => (ending ??= listenForEnd());
+  const command = program((result) => {
+    code = result;
+  }, end);
+  try {
+    await command.parseAsync(args, { from: "user" });
+    return code;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : CANNOT_RUN;
+    const signalled = ending?.code();
+    if (signalled !== undefined) return signalled;
+    process.stderr.write(`${describeFailure(error)}\n`);
+    if (process.env["RAYKEEPER_DEBUG"] && error instanceof Error) process.stderr.write(`${error.stack}\n`);
+    return CANNOT_RUN;
+  }
+}
+
+/** The command tree; `done` gets the exit code of the command that ran. */
+export function program(done: (code: number) => void, end: () => Ending): Command {
+  const root = new Command("raykeeper")
+    .description("Runs Ray jobs on Kubernetes: an operator for RayJob and RayCluster, and a command line to try it.")
+    .exitOverride()
+    .showHelpAfterError("(add --help for help)")
+    .showSuggestionAfterError()
+    .helpCommand("help [command]", "show help for a command");
+
+  root
+    .command("run")
+    .summary("apply a manifest with a RayJob, and follow the job to its end")
+    .description(
+      "Applies a RayJob and the ConfigMaps, Secrets and Services beside it, shows how it goes, and the job's own log as it\n" +
+        "is written. The log goes to stdout, everything else to stderr.\n\n" +
+        "Exit code: 0 the job succeeded, 1 it failed, 2 it could not be run, 130 watching was stopped by Ctrl-C.",
+    )
+    .argument("<file>", "a YAML file; - for stdin")
+    .option("--local", "run it on an embedded cluster, made for the occasion and removed afterwards")
+    .option("--follow", "a RayJob of this name exists already: watch it")
+    .option("--replace", "a RayJob of this name exists already: delete it and run it anew")
+    .option("-n, --namespace <name>", "namespace, instead of the context's")
+    .option("--context <name>", "context of the kubeconfig, instead of the current one")
+    .option("--kubeconfig <path>", "kubeconfig, instead of $KUBECONFIG or ~/.kube/config")
+    .addOption(
+      new Option("-o, --output <format>", "summary on stdout; the job's log then goes to stderr").choices(["json"]),
+    )
+    .option("--no-color", "plain text, also on a terminal (as does NO_COLOR)")
+    .action(async (file: string, options: RunOptions) =>
+      done(await (await import("./run.ts")).run(file, options, end())),
+    );
+
+  const local = root
+    .command("local")
+    .summary("keep an embedded cluster running: up, down, status")
+    .description(
+      "An embedded cluster for trying things: Kubernetes' API in memory, the operator, and a node that runs Pods as processes\n" +
+        "with a real Ray. kubectl works on it; it is no substitute for a real cluster.",
+    );
+  local
+    .command("up")
+    .summary("start it, and print the path of its kubeconfig")
+    .description(
+      "Starts the embedded cluster in the background. With --foreground it runs until this command is ended.",
+    )
+    .option("--foreground", "stay with it; Ctrl-C ends it")
+    .action(async (options: { foreground?: boolean }) => done(await (await import("./local.ts")).up(options, end())));
+  local
+    .command("down")
+    .summary("stop it and everything that runs on it")
+    .action(async () => done(await (await import("./local.ts")).down(end())));
+  local
+    .command("status")
+    .summary("tell whether it runs; exit code 1 when it does not")
+    .action(async () => done(await (await import("./local.ts")).status()));
+
+  const operator = root
+    .command("operator")
+    .summary("run the operator, against the cluster of a kubeconfig or of its service account")
+    .description(
+      "Runs the operator until SIGTERM. Flags, configuration file and environment variables are KubeRay's.\n" +
+        "Inside a cluster it uses its service account, outside of one a kubeconfig.",
+    )
+    .option("--kubeconfig <path>", "kubeconfig, instead of the service account, $KUBECONFIG or ~/.kube/config")
+    .option("--context <name>", "context of the kubeconfig, instead of the current one")
+    .option("--config <path>", "configuration file (config.ray.io/v1alpha1); most other flags then do not count");
+  for (const flag of configFlags) operator.addOption(operatorOption(flag));
+  operator.action(async (options: OperatorOptions) =>
+    done(await (await import("./operator.ts")).operator(options, end())),
+  );
+
+  root
+    .command("version")
+    .summary("print the version")
+    .action(() => version());
+  // Subcommands inherit neither of these by themselves.
+  for (const command of [...root.commands, ...local.commands]) {
+    command.exitOverride().showHelpAfterError("(add --help for help)");
+  }
+  return root;
+}
+
+function operatorOption({ name, boolean, default: standard }: (typeof configFlags)[number]): Option {
+  const shown = standard === "" || standard === undefined ? "" : `default ${standard}`;
+  // Go takes `--flag` and `--flag=false`; a boolean's value is optional here for the same reason.
+  return new Option(`--${name} ${boolean ? "[true|false]" : "<value>"}`, shown).preset(boolean ? "true" : undefined);
+}
