@@ -1,0 +1,431 @@
+/**
+ * The map: who watches what, which change makes whom look again, and who carries out what is decided. Read this first.
+ *
+ *   RayJobs ───────────────┐
+ *   RayClusters ───────────┼──> RayJob controller ──> decideRayJob ──> API server, Ray
+ *   submitter Jobs, Pods ──┤         ^
+ *   Ray's answers ─────────┘         │ (a RayJob's cluster and its Pods concern the RayJob, too)
+ *   RayClusters ───────────┬──> RayCluster controller ──> decideRayCluster ──> API server
+ *   Pods, Services ────────┘
+ *
+ * Caches are filled by every replica; controllers, the poller and commands to Ray run in the leader only.
+ * May not: decide anything about a RayJob or RayCluster. That is domain/, and all it may look at is gathered here.
+ */
+
+import type { Job, Pod, Service } from "./api/kubernetes.ts";
+import { CREATED_BY, LABEL, NODE_TYPE } from "./api/labels.ts";
+import type { KubeObject, Stored } from "./api/object.ts";
+import type { RayCluster } from "./api/raycluster.ts";
+import type { RayJob } from "./api/rayjob.ts";
+import type { Config } from "./config.ts";
+import type { LiveAnswers } from "./domain/decision.ts";
+import { decideRayCluster } from "./domain/raycluster/decide.ts";
+import { headServiceName } from "./domain/raycluster/names.ts";
+import type { ObservedRayCluster, RefusedWrite } from "./domain/raycluster/observe.ts";
+import { decideRayJob } from "./domain/rayjob/decide.ts";
+import { rayInterest } from "./domain/rayjob/interest.ts";
+import { headServiceName as rayJobHeadServiceName } from "./domain/rayjob/names.ts";
+import type { ObservedRayJob } from "./domain/rayjob/observe.ts";
+import type { RayCommand } from "./domain/rayjob/ray.ts";
+import type { Clock } from "./machinery/clock.ts";
+import { Controller, type PassTrace } from "./machinery/controller.ts";
+import { Events } from "./machinery/events.ts";
+import { Freshness } from "./machinery/freshness.ts";
+import { KubeClient } from "./machinery/kube/client.ts";
+import { Informer } from "./machinery/kube/informer.ts";
+import { jobs, pods, rayClusters, rayJobs, services } from "./machinery/kube/resources.ts";
+import { type Change, objectKey, type Store, trimMetadata } from "./machinery/kube/store.ts";
+import type { Transport } from "./machinery/kube/transport.ts";
+import { Elector } from "./machinery/leader.ts";
+import { describe, type Logger, type Metrics, noMetrics } from "./machinery/logger.ts";
+import { adoptByOwner } from "./machinery/perform.ts";
+import { RayCommands } from "./ray/commands.ts";
+import { Dashboard } from "./ray/dashboard.ts";
+import { Poller } from "./ray/poller.ts";
+import type { RayTransport } from "./ray/transport.ts";
+
+export interface OperatorOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly config: Config;
+  readonly rayTransport: RayTransport;
+  readonly log: Logger;
+  readonly metrics?: Metrics;
+  /** Which replica this is; unique for each start of the process. */
+  readonly identity: string;
+  /** The operator's own namespace, where its lease is unless the configuration says otherwise. */
+  readonly namespace?: string;
+  /** Ends the operator in good order when aborted. */
+  readonly signal?: AbortSignal;
+  /** Each pass of each controller: for the simulator and tests. */
+  readonly onPass?: (trace: PassTrace<RayCommand>) => void;
+}
+
+export interface Operator {
+  /** Ends it in good order: passes under way are finished, the lease is given back. */
+  stop(): Promise<void>;
+  /** Resolves when it has ended in good order; rejects when it could not go on (the lease was lost). */
+  readonly done: Promise<void>;
+  /** Whether the caches are filled: what `/readyz` tells. */
+  readonly ready: boolean;
+}
+
+/** Starts the operator; it runs until `stop()`, `signal` or the loss of its lease. */
+export function startOperator(options: OperatorOptions): Operator {
+  const { transport, clock, config, identity, log, metrics = noMetrics, namespace = "default" } = options;
+  const stopping = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, stopping.signal]) : stopping.signal;
+
+  const elector = new Elector({
+    client: new KubeClient(transport, { clock, metrics }),
+    clock,
+    namespace: config.leaderElection.namespace ?? namespace,
+    name: config.leaderElection.leaseName,
+    identity,
+    leaseDuration: config.leaderElection.leaseDuration,
+    renewDeadline: config.leaderElection.renewDeadline,
+    retryPeriod: config.leaderElection.retryPeriod,
+    log,
+    metrics,
+  });
+  const mayWrite = () => !config.leaderElection.enabled || elector.mayWrite();
+  const client = new KubeClient(transport, { clock, qps: config.qps, burst: config.burst, mayWrite, metrics });
+  const caches = makeCaches(options, client);
+  let ready = false;
+
+  const run = async () => {
+    for (const informer of Object.values(caches)) informer.start(signal);
+    await Promise.all(Object.values(caches).map((informer) => informer.synced()));
+    ready = true;
+    log.info({ identity }, "the caches are filled");
+    const work = (leading: AbortSignal) => lead({ ...options, client, caches, mayWrite, signal: leading });
+    await (config.leaderElection.enabled ? elector.run(signal, work) : work(signal));
+  };
+  const done = run().catch((error) => {
+    // Stopped before the caches were filled.
+    if (signal.aborted && error === signal.reason) return;
+    log.error({ error: describe(error) }, "the operator ends");
+    stopping.abort(error);
+    throw error;
+  });
+  // Whoever only stops it need not ask how it ended.
+  done.catch(() => {});
+  return {
+    stop() {
+      stopping.abort(new Error("the operator is being stopped"));
+      return done;
+    },
+    done,
+    get ready() {
+      return ready;
+    },
+  };
+}
+
+type Caches = ReturnType<typeof makeCaches>;
+
+/** One cache a kind, holding what decisions read and no more; the selectors are KubeRay's. */
+function makeCaches({ config, clock, log, metrics }: OperatorOptions, client: KubeClient) {
+  const shared = { client, clock, log, metrics, namespaces: config.watchNamespaces };
+  const byRayJob = (object: KubeObject): string[] =>
+    [ownerUid(object, "RayJob"), object.metadata.labels?.[LABEL.rayJobUID]].filter(isUnique);
+  const byCluster = (object: KubeObject): string[] =>
+    [object.metadata.labels?.[LABEL.cluster]]
+      .filter((name) => name !== undefined)
+      .map((name) => objectKey(object.metadata.namespace, name));
+  return {
+    rayJobs: new Informer<RayJob>({
+      ...shared,
+      type: rayJobs,
+      indexes: {
+        uid: ({ metadata }) => [metadata.uid],
+        cluster: ({ metadata, status }) =>
+          status?.rayClusterName ? [objectKey(metadata.namespace, status.rayClusterName)] : [],
+      },
+    }),
+    rayClusters: new Informer<RayCluster>({ ...shared, type: rayClusters, indexes: { rayJob: byRayJob } }),
+    rayPods: new Informer<Pod>({
+      ...shared,
+      type: pods,
+      labelSelector: `${LABEL.nodeType} in (head,worker,redis-cleanup)`,
+      trim: trimPod,
+      indexes: { rayJob: byRayJob, cluster: byCluster },
+    }),
+    submitterPods: new Informer<Pod>({
+      ...shared,
+      type: pods,
+      labelSelector: `${LABEL.rayJobUID},!${LABEL.nodeType}`,
+      trim: trimPod,
+      indexes: { rayJob: byRayJob },
+    }),
+    jobs: new Informer<Job>({
+      ...shared,
+      type: jobs,
+      labelSelector: `${LABEL.createdBy}=${CREATED_BY}`,
+      indexes: { rayJob: byRayJob },
+    }),
+    services: new Informer<Service>({
+      ...shared,
+      type: services,
+      // A cluster's head Service has it, and a RayJob's. Whose name a stranger bears, the API server tells.
+      labelSelector: `${LABEL.nodeType}=${NODE_TYPE.head}`,
+      indexes: { rayJob: byRayJob, cluster: byCluster },
+    }),
+  };
+}
+
+const isUnique = (value: string | undefined, index: number, all: readonly (string | undefined)[]): value is string =>
+  value !== undefined && all.indexOf(value) === index;
+
+const controller = (object: KubeObject, kind: string) =>
+  object.metadata.ownerReferences?.find((owner) => owner.controller && owner.kind === kind);
+const ownerUid = (object: KubeObject, kind: string): string | undefined => controller(object, kind)?.uid;
+
+/** Pods are most of what the operator remembers; of their containers, decisions read names and resources. */
+function trimPod(pod: Stored<Pod>): Stored<Pod> {
+  const { spec, ...rest } = trimMetadata(pod);
+  if (!spec) return rest as Stored<Pod>;
+  const containers = spec.containers.map(({ name, image, resources, restartPolicy }) => ({
+    name,
+    image,
+    resources,
+    restartPolicy,
+  }));
+  const { nodeName, restartPolicy } = spec;
+  return { ...rest, spec: { containers, nodeName, restartPolicy } } as Stored<Pod>;
+}
+
+interface Leading extends OperatorOptions {
+  readonly client: KubeClient;
+  readonly caches: Caches;
+  readonly mayWrite: () => boolean;
+  readonly signal: AbortSignal;
+}
+
+/** What only the leader does, until `signal` is aborted. */
+async function lead(options: Leading): Promise<void> {
+  const { client, clock, config, caches, identity, log, metrics, mayWrite, signal } = options;
+  // The submitter's Pods are left out: they are made by the Job controller, so none of our writes is waited for there.
+  const { submitterPods: _, ...written } = caches;
+  const freshness = new Freshness({ clock, client, caches: Object.values(written), log, metrics });
+  const events = (reporter: string) =>
+    new Events({ client, clock, controller: reporter, instance: identity, log, metrics });
+
+  const dashboard = new Dashboard({
+    transport: options.rayTransport,
+    askTimeout: config.useKubernetesProxy ? 10_000 : 5_000,
+    commandTimeout: 15_000,
+    mayAct: mayWrite,
+  });
+  const poller = new Poller({
+    clock,
+    dashboard,
+    seed: identity,
+    changed: ({ namespace, name }) => rayJobController.enqueue(objectKey(namespace, name)),
+    onRound({ result, seconds }) {
+      metrics?.count("raykeeper_dashboard_polls_total", { result });
+      metrics?.observe("raykeeper_dashboard_poll_seconds", {}, seconds);
+    },
+  });
+  const commands = new RayCommands({
+    clock,
+    dashboard,
+    finished({ uid, namespace, name, jobId }, command, { result, message }) {
+      log.info({ rayJob: objectKey(namespace, name), jobId, command, result, message }, "Ray was told");
+      poller.nudge(uid);
+      rayJobController.enqueue(objectKey(namespace, name));
+    },
+  });
+
+  const shared = { clock, client, freshness, mayWrite, log, metrics, workers: config.reconcileConcurrency };
+  const rayJobController = new Controller<ObservedRayJob, RayCommand>({
+    ...shared,
+    name: "rayjob",
+    events: events("rayjob-controller"),
+    observe(key, live) {
+      const job = lookUp(caches.rayJobs.store, key);
+      return job && observeRayJob(job, caches, { poller, commands, config, live });
+    },
+    decide(observed, now) {
+      const interest = rayInterest(observed, now);
+      if (interest) poller.watch(interest);
+      else poller.forget(observed.job.metadata.uid);
+      return decideRayJob(observed, now);
+    },
+    primary: ({ job }) => job,
+    external: (command) => commands.run(command),
+    adoptable: adoptByOwner(LABEL.executionAttempt),
+    onPass: options.onPass,
+  });
+
+  const refused = new Map<string, readonly RefusedWrite[]>();
+  const rayClusterController = new Controller<ObservedRayCluster>({
+    ...shared,
+    name: "raycluster",
+    events: events("raycluster-controller"),
+    observe(key, live) {
+      const cluster = lookUp(caches.rayClusters.store, key);
+      return cluster && { ...observeRayCluster(cluster, caches, config, live), refused: refused.get(key) ?? [] };
+    },
+    decide: decideRayCluster,
+    primary: ({ cluster }) => cluster,
+    adoptable: adoptByOwner(),
+    onPass(trace) {
+      if (trace.result === "gone") refused.delete(trace.key);
+      if (trace.outcome) refused.set(trace.key, refusedWrites(trace));
+      options.onPass?.(trace);
+    },
+  });
+
+  connect(caches, {
+    rayJob(key, uid, moved) {
+      rayJobController.enqueue(key);
+      if (moved) poller.nudge(uid);
+    },
+    rayCluster: (key) => rayClusterController.enqueue(key),
+    forget(uid) {
+      poller.forget(uid);
+      commands.forget(uid);
+    },
+  });
+
+  try {
+    await Promise.all([rayJobController.run(signal), rayClusterController.run(signal)]);
+  } finally {
+    poller.stop();
+    commands.stop();
+  }
+}
+
+interface Listeners {
+  /** `moved`: something happened that Ray may know more about. */
+  readonly rayJob: (key: string, uid: string, moved: boolean) => void;
+  readonly rayCluster: (key: string) => void;
+  /** The RayJob of this UID is gone. */
+  readonly forget: (uid: string) => void;
+}
+
+/** Which change concerns whom. What is in the caches already comes as a change first. */
+function connect(caches: Caches, tell: Listeners): void {
+  const jobs = caches.rayJobs.store;
+  const rayJob = (job: Stored<RayJob>, moved: boolean) => tell.rayJob(keyOf(job), job.metadata.uid, moved);
+  /** The RayJobs an object belongs to, by owner, label, or because it is (of) the RayCluster that they name. */
+  const rayJobsOf = (object: KubeObject, clusterName: string | undefined): readonly Stored<RayJob>[] => {
+    const uids = [ownerUid(object, "RayJob"), object.metadata.labels?.[LABEL.rayJobUID]].filter(isUnique);
+    const { namespace } = object.metadata;
+    const named = clusterName === undefined ? [] : jobs.byIndex("cluster", objectKey(namespace, clusterName));
+    return [...new Set([...uids.flatMap((uid) => jobs.byIndex("uid", uid)), ...named])];
+  };
+  const clusterOf = (object: KubeObject): string | undefined =>
+    controller(object, "RayCluster")?.name ?? object.metadata.labels?.[LABEL.cluster];
+
+  caches.rayJobs.onChange(({ old, new: now }) => {
+    if (old && old.metadata.uid !== now?.metadata.uid) tell.forget(old.metadata.uid);
+    tell.rayJob(keyOf((now ?? old)!), (now ?? old)!.metadata.uid, false);
+  });
+  caches.rayClusters.onChange(({ old, new: now }) => {
+    const cluster = (now ?? old)!;
+    tell.rayCluster(keyOf(cluster));
+    for (const job of rayJobsOf(cluster, cluster.metadata.name)) rayJob(job, false);
+  });
+  caches.rayPods.onChange((change) => {
+    const pod = (change.new ?? change.old)!;
+    const cluster = clusterOf(pod);
+    if (cluster !== undefined) tell.rayCluster(objectKey(pod.metadata.namespace, cluster));
+    for (const job of rayJobsOf(pod, cluster)) rayJob(job, hasMoved(change));
+  });
+  caches.submitterPods.onChange((change) => {
+    for (const job of rayJobsOf((change.new ?? change.old)!, undefined)) rayJob(job, hasMoved(change));
+  });
+  caches.jobs.onChange(({ old, new: now }) => {
+    for (const job of rayJobsOf((now ?? old)!, undefined)) rayJob(job, true);
+  });
+  caches.services.onChange(({ old, new: now }) => {
+    const service = (now ?? old)!;
+    const cluster = clusterOf(service);
+    if (cluster !== undefined) tell.rayCluster(objectKey(service.metadata.namespace, cluster));
+    for (const job of rayJobsOf(service, undefined)) rayJob(job, false);
+  });
+}
+
+/** Whether a Pod came, went, or is in another phase: worth asking Ray at once. */
+function hasMoved({ old, new: now }: Change<Pod>): boolean {
+  const shape = (pod: Pod | undefined) => `${pod?.status?.phase} ${pod?.metadata.deletionTimestamp !== undefined}`;
+  return shape(old) !== shape(now);
+}
+
+function observeRayJob(
+  job: Stored<RayJob>,
+  caches: Caches,
+  from: { poller: Poller; commands: RayCommands; config: Config; live: LiveAnswers },
+): ObservedRayJob {
+  const { namespace = "", name, uid } = job.metadata;
+  const attempt = job.status?.executionAttempt;
+  const clusterName = job.status?.rayClusterName;
+  const ofCluster = <T extends KubeObject>(store: Store<T>) =>
+    clusterName ? store.byIndex("cluster", objectKey(namespace, clusterName)) : [];
+  const answer = attempt === undefined ? undefined : from.poller.answer(uid, attempt);
+  return {
+    job,
+    settings: from.config.settings,
+    rayClusters: distinct(
+      caches.rayClusters.store.byIndex("rayJob", uid),
+      clusterName ? [caches.rayClusters.store.get(namespace, clusterName)] : [],
+    ),
+    jobs: distinct(caches.jobs.store.byIndex("rayJob", uid), [caches.jobs.store.get(namespace, name)]),
+    services: distinct(
+      caches.services.store.byIndex("rayJob", uid),
+      [caches.services.store.get(namespace, rayJobHeadServiceName(name))],
+      ofCluster(caches.services.store),
+    ),
+    pods: distinct(
+      caches.rayPods.store.byIndex("rayJob", uid),
+      caches.submitterPods.store.byIndex("rayJob", uid),
+      ofCluster(caches.rayPods.store),
+    ),
+    ray: { ...(answer && { answer }), ...(attempt !== undefined && from.commands.outcomes(uid, attempt)) },
+    live: from.live,
+  };
+}
+
+function observeRayCluster(
+  cluster: Stored<RayCluster>,
+  caches: Caches,
+  config: Config,
+  live: LiveAnswers,
+): ObservedRayCluster {
+  const { namespace = "", name } = cluster.metadata;
+  const key = objectKey(namespace, name);
+  return {
+    cluster,
+    pods: caches.rayPods.store.byIndex("cluster", key),
+    services: distinct(caches.services.store.byIndex("cluster", key), [
+      caches.services.store.get(namespace, headServiceName(cluster)),
+    ]),
+    settings: config.settings,
+    live,
+  };
+}
+
+/** The writes of a pass that the API server refused, under the reasons their effects announce. */
+function refusedWrites({ decision, outcome }: PassTrace<never>): readonly RefusedWrite[] {
+  return (outcome?.failures ?? [])
+    .filter(({ kind }) => kind === "refused")
+    .flatMap(({ tried, error }) => {
+      const effect = decision?.effects.find(({ why }) => why === tried);
+      return effect?.failureEvent ? [{ reason: effect.failureEvent.reason, message: describe(error) }] : [];
+    });
+}
+
+const keyOf = ({ metadata }: Stored): string => objectKey(metadata.namespace, metadata.name);
+
+function lookUp<T extends KubeObject>(store: Store<T>, key: string): Stored<T> | undefined {
+  const slash = key.indexOf("/");
+  return store.get(key.slice(0, slash), key.slice(slash + 1));
+}
+
+function distinct<T extends KubeObject>(...lists: readonly (readonly (Stored<T> | undefined)[])[]): Stored<T>[] {
+  const all = new Map<string, Stored<T>>();
+  for (const object of lists.flat()) if (object) all.set(object.metadata.uid, object);
+  return [...all.values()];
+}

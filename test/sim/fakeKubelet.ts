@@ -1,0 +1,252 @@
+/**
+ * Every node's kubelet and the scheduler, as far as the operator sees them: Pods go from Pending to Running to Ready,
+ * end, and go away when they are deleted.
+ *
+ * Works through the API like the real ones. What a Pod does is asked of `behave`, once, when it is first seen; whoever
+ * runs programs in Pods (test/sim/world.ts) is told when containers start and end.
+ * May not: use real time.
+ */
+import type { ContainerState, Pod, PodStatus } from "../../src/api/kubernetes.ts";
+import type { Stored } from "../../src/api/object.ts";
+import { toWire } from "../../src/domain/time.ts";
+import type { Clock } from "../../src/machinery/clock.ts";
+import { KubeClient } from "../../src/machinery/kube/client.ts";
+import { isConflict, isNotFound } from "../../src/machinery/kube/errors.ts";
+import { Informer } from "../../src/machinery/kube/informer.ts";
+import { pods } from "../../src/machinery/kube/resources.ts";
+import type { Transport } from "../../src/machinery/kube/transport.ts";
+
+/** What becomes of a Pod. Milliseconds; `Infinity` never. */
+export interface PodBehaviour {
+  /** Until a node takes it. */
+  readonly schedule: number;
+  /** From there until its containers run. */
+  readonly start: number;
+  /** From there until it is Ready. */
+  readonly ready: number;
+  /** From the request to delete it until it is gone. */
+  readonly terminate: number;
+  /** Its image cannot be pulled: it stays Pending, saying so. */
+  readonly imageError?: string;
+}
+
+export const prompt: PodBehaviour = { schedule: 100, start: 900, ready: 2000, terminate: 1000 };
+export const badImage: PodBehaviour = { ...prompt, start: Number.POSITIVE_INFINITY, imageError: "ErrImagePull" };
+export const stuckTerminating: PodBehaviour = { ...prompt, terminate: Number.POSITIVE_INFINITY };
+
+export interface ContainerEnd {
+  readonly exitCode: number;
+  /** kubelet's word: `Error`, `OOMKilled`, `Completed`. */
+  readonly reason?: string;
+  /** The Pod's own reason: `Evicted`, `NodeShutdown`. */
+  readonly podReason?: string;
+}
+
+export interface KubeletOptions {
+  readonly transport: Transport;
+  readonly clock: Clock;
+  readonly behave?: (pod: Stored<Pod>) => PodBehaviour;
+  readonly onRunning?: (pod: Stored<Pod>) => void;
+  /** The containers of this Pod do not run any more, whatever the reason. */
+  readonly onEnded?: (pod: Stored<Pod>) => void;
+}
+
+interface Run {
+  pod: Stored<Pod>;
+  readonly behaviour: PodBehaviour;
+  phase: "pending" | "running" | "ended" | "gone";
+  terminating: boolean;
+  startedAt?: number;
+}
+
+export class FakeKubelet {
+  readonly #options: KubeletOptions;
+  readonly #client: KubeClient;
+  readonly #runs = new Map<string, Run>();
+  #addresses = 0;
+
+  constructor(options: KubeletOptions) {
+    this.#options = options;
+    this.#client = new KubeClient(options.transport, { clock: options.clock });
+  }
+
+  start(signal: AbortSignal): void {
+    const informer = new Informer<Pod>({ client: this.#client, clock: this.#options.clock, type: pods });
+    informer.onChange(({ old, new: now }) => {
+      if (now) this.#see(now);
+      else this.#vanished(old!.metadata.uid);
+    });
+    informer.start(signal);
+  }
+
+  /** Pods whose containers run. */
+  get running(): readonly Stored<Pod>[] {
+    return [...this.#runs.values()].filter(({ phase }) => phase === "running").map(({ pod }) => pod);
+  }
+
+  /** The containers of a Pod end, and so does the Pod (`restartPolicy: Never`). Nothing happens to one that does not run. */
+  async end(uid: string, end: ContainerEnd): Promise<void> {
+    const run = this.#runs.get(uid);
+    if (run?.phase !== "running") return;
+    this.#stopContainers(run);
+    const phase = end.exitCode === 0 ? "Succeeded" : "Failed";
+    await this.#write(run, {
+      phase,
+      ...(end.podReason && { reason: end.podReason, message: `The Pod was ${end.podReason.toLowerCase()}.` }),
+      conditions: this.#conditions(run, false, phase === "Succeeded" ? "PodCompleted" : "PodFailed"),
+      containerStatuses: this.#containers(run, this.#terminated(run, end), false),
+    });
+  }
+
+  /** The containers of a Pod end and kubelet starts them again in place (`restartPolicy: Always`). */
+  async restart(uid: string, end: ContainerEnd): Promise<void> {
+    const run = this.#runs.get(uid);
+    if (run?.phase !== "running") return;
+    this.#options.onEnded?.(run.pod);
+    const before = this.#terminated(run, end);
+    run.startedAt = this.#options.clock.now();
+    this.#options.onRunning?.(run.pod);
+    await this.#write(run, {
+      conditions: this.#conditions(run, false, "ContainersNotReady"),
+      containerStatuses: this.#containers(run, this.#runningState(run), false, before),
+    });
+    this.#after(run.behaviour.ready, run, "running", () => this.#beReady(run));
+  }
+
+  /** The Pod's node is lost: the API server learns nothing more, save that the Pod is not Ready as far as one knows. */
+  async lose(uid: string): Promise<void> {
+    const run = this.#runs.get(uid);
+    if (run?.phase !== "running") return;
+    this.#stopContainers(run);
+    run.terminating = true;
+    await this.#write(run, { conditions: this.#conditions(run, "Unknown", "NodeStatusUnknown") });
+  }
+
+  #see(pod: Stored<Pod>): void {
+    const known = this.#runs.get(pod.metadata.uid);
+    if (!known) {
+      const behaviour = (this.#options.behave ?? (() => prompt))(pod);
+      const run: Run = { pod, behaviour, phase: "pending", terminating: false };
+      this.#runs.set(pod.metadata.uid, run);
+      if (!pod.metadata.deletionTimestamp) this.#after(behaviour.schedule, run, "pending", () => this.#bePlaced(run));
+    } else known.pod = pod;
+    const run = this.#runs.get(pod.metadata.uid)!;
+    if (pod.metadata.deletionTimestamp && !run.terminating) {
+      run.terminating = true;
+      const left = Date.parse(pod.metadata.deletionTimestamp) - this.#options.clock.now();
+      const takes = run.phase === "running" ? run.behaviour.terminate : Math.min(run.behaviour.terminate, 100);
+      const lasts = Number.isFinite(takes) ? Math.min(takes, Math.max(left, 0)) : takes;
+      this.#after(lasts, run, undefined, () => this.#terminate(run));
+    }
+  }
+
+  async #bePlaced(run: Run): Promise<void> {
+    const { imageError } = run.behaviour;
+    const waiting: ContainerState = imageError
+      ? { waiting: { reason: imageError, message: `Back-off pulling image` } }
+      : { waiting: { reason: "ContainerCreating" } };
+    await this.#write(run, {
+      conditions: this.#conditions(run, false, "ContainersNotReady"),
+      containerStatuses: this.#containers(run, waiting, false),
+    });
+    this.#after(run.behaviour.start, run, "pending", () => this.#beRunning(run));
+  }
+
+  async #beRunning(run: Run): Promise<void> {
+    run.phase = "running";
+    run.startedAt = this.#options.clock.now();
+    this.#options.onRunning?.(run.pod);
+    await this.#write(run, {
+      phase: "Running",
+      podIP: `10.0.0.${++this.#addresses}`,
+      startTime: toWire(this.#options.clock.now()),
+      conditions: this.#conditions(run, false, "ContainersNotReady"),
+      containerStatuses: this.#containers(run, this.#runningState(run), false),
+    });
+    this.#after(run.behaviour.ready, run, "running", () => this.#beReady(run));
+  }
+
+  async #beReady(run: Run): Promise<void> {
+    await this.#write(run, {
+      conditions: this.#conditions(run, true),
+      containerStatuses: this.#containers(run, this.#runningState(run), true),
+    });
+  }
+
+  async #terminate(run: Run): Promise<void> {
+    this.#stopContainers(run);
+    const { namespace, name, uid } = run.pod.metadata;
+    await this.#client.delete(pods, namespace, name, { uid, gracePeriodSeconds: 0 }).catch(ignoreGone);
+  }
+
+  /** Force-deleted, or the end of `#terminate`. */
+  #vanished(uid: string): void {
+    const run = this.#runs.get(uid);
+    if (!run) return;
+    this.#stopContainers(run);
+    run.phase = "gone";
+    this.#runs.delete(uid);
+  }
+
+  #stopContainers(run: Run): void {
+    if (run.phase !== "running") return;
+    run.phase = "ended";
+    this.#options.onEnded?.(run.pod);
+  }
+
+  #after(delay: number, run: Run, phase: Run["phase"] | undefined, act: () => Promise<void> | void): void {
+    if (!Number.isFinite(delay)) return;
+    this.#options.clock.after(delay, () => {
+      if (run.phase === "gone" || (phase !== undefined && (run.phase !== phase || run.terminating))) return;
+      void act();
+    });
+  }
+
+  #conditions(run: Run, ready: boolean | "Unknown", reason?: string): PodStatus["conditions"] {
+    const status = ready === "Unknown" ? "Unknown" : ready ? "True" : "False";
+    const old = run.pod.status?.conditions?.find(({ type }) => type === "Ready");
+    const lastTransitionTime = old?.status === status ? old.lastTransitionTime : toWire(this.#options.clock.now());
+    return [
+      { type: "PodScheduled", status: "True", lastTransitionTime: run.pod.metadata.creationTimestamp },
+      { type: "Ready", status, lastTransitionTime, ...(reason && { reason }) },
+    ];
+  }
+
+  #runningState(run: Run): ContainerState {
+    return { running: { startedAt: toWire(run.startedAt!) } };
+  }
+
+  #terminated(run: Run, { exitCode, reason }: ContainerEnd): ContainerState {
+    const word = reason ?? (exitCode === 0 ? "Completed" : "Error");
+    const [startedAt, finishedAt] = [run.startedAt!, this.#options.clock.now()].map(toWire);
+    return { terminated: { exitCode, reason: word, startedAt, finishedAt } };
+  }
+
+  #containers(
+    run: Run,
+    state: ContainerState,
+    ready: boolean,
+    lastState?: ContainerState,
+  ): PodStatus["containerStatuses"] {
+    return run.pod.spec!.containers.map(({ name, image }) => {
+      const before = run.pod.status?.containerStatuses?.find((status) => status.name === name)?.restartCount ?? 0;
+      const restartCount = before + (lastState ? 1 : 0);
+      return { name, image: image ?? "", imageID: "", ready, restartCount, state, ...(lastState && { lastState }) };
+    });
+  }
+
+  async #write(run: Run, status: Partial<PodStatus>): Promise<void> {
+    const { namespace, name, uid } = run.pod.metadata;
+    const patch = { metadata: { uid }, status };
+    try {
+      run.pod = await this.#client.patch<Pod>(pods, namespace, name, patch, { subresource: "status" });
+    } catch (error) {
+      ignoreGone(error);
+    }
+  }
+}
+
+function ignoreGone(error: unknown): undefined {
+  if (isNotFound(error) || isConflict(error)) return undefined;
+  throw error;
+}

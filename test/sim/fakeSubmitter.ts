@@ -1,0 +1,67 @@
+/**
+ * The generated submitter as a program in a Pod: submits the job that its environment describes, follows it, ends.
+ *
+ * A model of src/submitter, good enough for what the operator can see of it: when it submits, whether it does, how it
+ * exits.
+ */
+import type { Pod } from "../../src/api/kubernetes.ts";
+import type { Stored } from "../../src/api/object.ts";
+import { isTerminal, type SubmitRequest } from "../../src/domain/rayjob/ray.ts";
+import { type Clock, sleep } from "../../src/machinery/clock.ts";
+import { Dashboard } from "../../src/ray/dashboard.ts";
+import type { RayTransport } from "../../src/ray/transport.ts";
+import type { ContainerEnd } from "./fakeKubelet.ts";
+
+/** What a submitter does besides its work; milliseconds. */
+export interface SubmitterScript {
+  /** From its start to its first question. */
+  readonly boot: number;
+  /** It fails before it has submitted. */
+  readonly failsEarly?: boolean;
+  /** It fails this long after Ray has the job. */
+  readonly failsAfterSubmission?: number;
+  /** It never ends by itself. */
+  readonly hangs?: boolean;
+}
+
+export const diligent: SubmitterScript = { boot: 500 };
+
+/** Runs until the job has ended, it must give up, or `signal` says that its Pod is gone. */
+export async function runSubmitter(
+  pod: Stored<Pod>,
+  script: SubmitterScript,
+  { clock, ray, signal }: { clock: Clock; ray: RayTransport; signal: AbortSignal },
+): Promise<ContainerEnd> {
+  const { dashboard: at, request, session } = instructions(pod);
+  const dashboard = new Dashboard({ transport: ray, askTimeout: 5000, commandTimeout: 15_000 });
+  await sleep(clock, script.boot, signal);
+  if (script.failsEarly) return { exitCode: 1 };
+  for (let submitted = false; ; await sleep(clock, 1000, signal)) {
+    const job = await dashboard.job(at, request.submission_id);
+    signal.throwIfAborted();
+    if (job.kind === "none") continue;
+    if (job.kind === "notFound") {
+      // Following a job that Ray has lost, or a head that is not the one it was sent to: not its business any more.
+      if (submitted || (await dashboard.session(at)) !== session) return { exitCode: 1 };
+      signal.throwIfAborted();
+      await dashboard.submit(at, request, session);
+      continue;
+    }
+    submitted = true;
+    if (script.failsAfterSubmission !== undefined) {
+      await sleep(clock, script.failsAfterSubmission, signal);
+      return { exitCode: 1 };
+    }
+    if (isTerminal(job.info.status) && !script.hangs) return { exitCode: 0 };
+  }
+}
+
+function instructions(pod: Stored<Pod>): { dashboard: string; request: SubmitRequest; session: string } {
+  const env = new Map(
+    (pod.spec?.containers[0]?.env ?? []).map(({ name, value = "" }) => [name, value.replaceAll("$$", "$")]),
+  );
+  let text = env.get("RAYKEEPER_SUBMIT") ?? "";
+  for (let part = 1; env.has(`RAYKEEPER_SUBMIT_${part}`); part++) text += env.get(`RAYKEEPER_SUBMIT_${part}`);
+  const { session, ...request } = JSON.parse(text) as SubmitRequest & { session: string };
+  return { dashboard: env.get("RAY_DASHBOARD_ADDRESS")!.replace(/^https?:\/\//, ""), request, session };
+}
