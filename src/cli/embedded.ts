@@ -1,7 +1,7 @@
 /**
  * The embedded cluster made for one run: its Ray prepared, started, and taken away whatever happens.
  *
- * Next: src/local has the cluster itself.
+ * Next: src/local has the cluster itself. The operator in it is `raykeeper operator`, a process of its own as in production.
  */
 import { startLocalCluster } from "../local/cluster.ts";
 import { meaningOf } from "../local/node/image.ts";

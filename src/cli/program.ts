@@ -6,6 +6,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { configFlags } from "../config.ts";
 import { describeFailure } from "./failure.ts";
+import type { LocalOptions } from "./local.ts";
 import type { OperatorOptions } from "./operator.ts";
 import type { RunOptions } from "./run.ts";
 import { type Ending, listenForEnd } from "./signals.ts";
@@ -82,15 +83,20 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
       "Starts the embedded cluster in the background. With --foreground it runs until this command is ended.",
     )
     .option("--foreground", "stay with it; Ctrl-C ends it")
-    .action(async (options: { foreground?: boolean }) => done(await (await import("./local.ts")).up(options, end())));
+    .addOption(clusterName())
+    .action(async (options: LocalOptions & { foreground?: boolean }) =>
+      done(await (await import("./local.ts")).up(options, end())),
+    );
   local
     .command("down")
     .summary("stop it and everything that runs on it")
-    .action(async () => done(await (await import("./local.ts")).down(end())));
+    .addOption(clusterName())
+    .action(async (options: LocalOptions) => done(await (await import("./local.ts")).down(options)));
   local
     .command("status")
     .summary("tell whether it runs; exit code 1 when it does not")
-    .action(async () => done(await (await import("./local.ts")).status()));
+    .addOption(clusterName())
+    .action(async (options: LocalOptions) => done(await (await import("./local.ts")).status(options)));
 
   const operator = root
     .command("operator")
@@ -117,6 +123,8 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
   }
   return root;
 }
+
+const clusterName = () => new Option("--name <name>", "which one, where several run side by side").default("default");
 
 function operatorOption({ name, boolean, default: standard }: (typeof configFlags)[number]): Option {
   const shown = standard === "" || standard === undefined ? "" : `default ${standard}`;
