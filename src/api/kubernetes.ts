@@ -8,12 +8,18 @@ import type { components } from "./generated/kubernetes.ts";
 import type { KubeObject } from "./object.ts";
 
 type Schemas = components["schemas"];
-type Core<Name extends string> = Schemas[`io.k8s.api.core.v1.${Name}` & keyof Schemas];
-type Batch<Name extends string> = Schemas[`io.k8s.api.batch.v1.${Name}` & keyof Schemas];
-type Discovery<Name extends string> = Schemas[`io.k8s.api.discovery.v1.${Name}` & keyof Schemas];
-type Networking<Name extends string> = Schemas[`io.k8s.api.networking.v1.${Name}` & keyof Schemas];
-type Extensions<Name extends string> = Schemas[`io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.${Name}` &
-  keyof Schemas];
+/** The names below a package, so that a misspelt one does not compile. */
+type In<Package extends string> = keyof Schemas extends infer Name
+  ? Name extends `${Package}.${infer Short}`
+    ? Short
+    : never
+  : never;
+type Core<Name extends In<"io.k8s.api.core.v1">> = Schemas[`io.k8s.api.core.v1.${Name}`];
+type Batch<Name extends In<"io.k8s.api.batch.v1">> = Schemas[`io.k8s.api.batch.v1.${Name}`];
+type Discovery<Name extends In<"io.k8s.api.discovery.v1">> = Schemas[`io.k8s.api.discovery.v1.${Name}`];
+type Networking<Name extends In<"io.k8s.api.networking.v1">> = Schemas[`io.k8s.api.networking.v1.${Name}`];
+type Extensions<Name extends In<"io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1">> =
+  Schemas[`io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.${Name}`];
 
 /** A generated kind with `metadata` made certain. */
 type Kind<T> = Omit<T, "metadata"> & KubeObject;
