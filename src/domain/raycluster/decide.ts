@@ -11,14 +11,7 @@ import { type Decision, type EventSpec, type KubeEffect, type LiveQuestion, ques
 import { earliest, type Instant, seconds } from "../time.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
-import {
-  type ClusterPods,
-  isOwned,
-  isTerminating,
-  type ObservedRayCluster,
-  type RefusedWrite,
-  sortPods,
-} from "./observe.ts";
+import { type ClusterPods, isOwned, isTerminating, type ObservedRayCluster, sortPods } from "./observe.ts";
 import { type Plan, together } from "./plan.ts";
 import { planGroup, planOrphans } from "./scale.ts";
 import { planHeadService } from "./services.ts";
@@ -54,7 +47,7 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
     labels: { [LABEL.cluster]: cluster.metadata.name },
   };
   const live = observed.live.get(questionKey(question));
-  const needsLive = plan.creates.some(({ do: what }) => what === "create") || suspend?.needsLiveAbsence;
+  const needsLive = plan.creates.length > 0 || suspend?.needsLiveAbsence === true;
   if (needsLive && !live) return { summary: step.summary, effects: [], events: [], ask: [question] };
 
   // Pods that the API server has and the cache does not: counted twice, were anything made now.
@@ -70,25 +63,6 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   // A refusal is reported before the same is tried again: the status of a pass that fails is not written.
   if (status && observed.refused?.length) return { ...rest, effects: [], status };
   return effects.length > 0 && !mayReport(cluster, effects) ? { ...rest, effects } : { ...rest, effects, status };
-}
-
-/**
- * Refusals of a pass, for the next one's observation: each failed effect by the words in which it was tried.
- * Belongs between the machinery's outcome and `ObservedRayCluster.refused`.
- */
-export function refusedWrites(
-  decision: Decision,
-  failures: readonly { readonly tried: string; readonly kind: string; readonly error: unknown }[],
-): RefusedWrite[] {
-  return failures
-    .filter(({ kind }) => kind === "refused")
-    .flatMap(({ tried, error }) => {
-      const effect = decision.effects.find(({ why, failureEvent }) => why === tried && failureEvent);
-      const message = error instanceof Error ? error.message : String(error);
-      const event = effect?.failureEvent;
-      if (!event) return [];
-      return [{ reason: event.reason, message: event.note.replace("{error}", () => message) }];
-    });
 }
 
 /** KubeRay's rule: whatever is not its own name, the empty text included, is somebody else's. */

@@ -101,10 +101,7 @@ export function sortPods({ cluster, pods }: Pick<ObservedRayCluster, "cluster" |
 }
 
 /** How many Pods a group shall have: its replicas within its bounds, none while it is suspended. */
-export function desiredReplicas({ replicas, minReplicas, maxReplicas, suspend }: WorkerGroupSpec): number {
-  if (suspend) return 0;
-  const atLeast = Math.max(replicas ?? 0, minReplicas ?? 0);
-  return (replicas ?? 0) < (minReplicas ?? 0) ? atLeast : Math.min(atLeast, maxReplicas ?? MAX_INT32);
-}
+export const desiredReplicas = ({ replicas, minReplicas, maxReplicas, suspend }: WorkerGroupSpec): number =>
+  suspend ? 0 : Math.min(Math.max(replicas ?? 0, minReplicas ?? 0), maxReplicas ?? MAX_INT32);
 
 export const MAX_INT32 = 2_147_483_647;

@@ -10,7 +10,7 @@ import type { Pod, Service } from "../../api/kubernetes.ts";
 import type { Condition, Stored } from "../../api/object.ts";
 import { addQuantities, formatQuantity, parseQuantity, type Quantity, scaleQuantity } from "../../api/quantity.ts";
 import type { RayCluster, RayClusterState, RayClusterStatus, WorkerGroupSpec } from "../../api/raycluster.ts";
-import { type Instant, toWire } from "../time.ts";
+import { fromWire, type Instant, minutes, since, toWire } from "../time.ts";
 import { podProblem } from "./explain.ts";
 import { failureOf } from "./failures.ts";
 import { namesake } from "./head.ts";
@@ -265,7 +265,10 @@ const REFUSALS: Readonly<Record<string, string>> = {
 function replicaFailure(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Assertion | undefined {
   const type = "ReplicaFailure";
   const refused = observed.refused?.find(({ reason }) => reason in REFUSALS);
-  if (refused) return { type, status: "True", reason: REFUSALS[refused.reason]!, message: refused.message };
+  if (refused) {
+    const reason = REFUSALS[refused.reason]!;
+    return { type, status: "True", reason, message: refusalText(observed.cluster, reason, refused.message, now) };
+  }
 
   const isFailed = (pod: Pod) => failureOf(pod, now).kind === "failed";
   const head = pods.heads.find(isFailed);
@@ -273,6 +276,17 @@ function replicaFailure(observed: ObservedRayCluster, pods: ClusterPods, now: In
   const worker = pods.groups.flatMap((group) => group.pods).find(isFailed);
   if (worker) return { type, status: "True", reason: "WorkerPodFailed", message: describe("Worker", worker) };
   return undefined;
+}
+
+/**
+ * The server's words, without the random end of a name that it refused. Words that differ each time nevertheless are
+ * repeated once a minute at most: each new text is a write, and the write brings the next try.
+ */
+function refusalText(cluster: RayCluster, reason: string, message: string, now: Instant): string {
+  const old = cluster.status?.conditions?.find((condition) => condition.type === "ReplicaFailure");
+  const age = since(fromWire(cluster.status?.lastUpdateTime), now);
+  if (old?.reason === reason && age !== undefined && age < minutes(1)) return old.message;
+  return message.replace(/(-worker-)[a-z0-9]{5}\b/g, "$1…");
 }
 
 function describe(word: "Head" | "Worker", pod: Stored<Pod>): string {
