@@ -110,7 +110,8 @@ async function findPython(command: string): Promise<Interpreter> {
       ? new CannotRun("setpriv is not installed", "Install util-linux with your package manager.")
       : error;
   });
-  if (code === 127 || /^setpriv: failed to execute/.test(output)) throw new CannotRun(`${command} was not found`, remedy);
+  if (code === 127 || /^setpriv: failed to execute/.test(output))
+    throw new CannotRun(`${command} was not found`, remedy);
   if (code !== 0) throw new CannotRun(`${command} does not work: ${lastLine(output)}`, remedy);
   const [executable, version, basePrefix] = JSON.parse(output) as [string, [number, number], string];
   if (version[0] !== 3 || version[1] < OLDEST_PYTHON) {
@@ -271,7 +272,9 @@ export function nearest(version: string, versions: readonly string[]): string[] 
 const lines = (output: string) => output.split("\n").filter((line) => line.trim());
 const lastLine = (output: string) => lines(output).at(-1)?.trim() ?? "it printed nothing";
 const lastError = (output: string) =>
-  lines(output).findLast((line) => /^ERROR|error:/i.test(line))?.trim() ?? lastLine(output);
+  lines(output)
+    .findLast((line) => /^ERROR|error:/i.test(line))
+    ?.trim() ?? lastLine(output);
 
 interface RunOptions {
   readonly signal?: AbortSignal;

@@ -27,7 +27,17 @@ const TOOLS: Readonly<Record<string, string>> = {
 /** The command that runs `command` as the first process of namespaces of its own, to die with the process that starts it. */
 export function sandboxed(command: readonly string[]): string[] {
   const namespaces = process.getuid?.() === 0 ? ["-mnp"] : ["-Urmnp"];
-  return ["setpriv", "--pdeathsig", "KILL", "unshare", ...namespaces, "--fork", "--kill-child", "--mount-proc", ...command];
+  return [
+    "setpriv",
+    "--pdeathsig",
+    "KILL",
+    "unshare",
+    ...namespaces,
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+    ...command,
+  ];
 }
 
 /** What each Pod will need, tried once. */
@@ -42,13 +52,19 @@ const PROBE = [
 /** Throws CannotRun, with the remedy, on a machine where an embedded cluster cannot run. */
 export async function checkSandbox(): Promise<void> {
   if (process.platform !== "linux") {
-    throw new CannotRun("the embedded cluster needs Linux", "Use a Linux machine or virtual machine, or a real cluster.");
+    throw new CannotRun(
+      "the embedded cluster needs Linux",
+      "Use a Linux machine or virtual machine, or a real cluster.",
+    );
   }
   const missing: string[] = [];
   for (const tool of Object.keys(TOOLS)) if (!(await onPath(tool))) missing.push(tool);
   if (missing.length > 0) {
     const packages = [...new Set(missing.map((tool) => TOOLS[tool]))].join(" ");
-    throw new CannotRun(`${missing.join(", ")} not found`, `Install it: apt install ${packages} (or your distribution's like).`);
+    throw new CannotRun(
+      `${missing.join(", ")} not found`,
+      `Install it: apt install ${packages} (or your distribution's like).`,
+    );
   }
   const [command, ...args] = sandboxed(["sh", "-c", PROBE]);
   const child = spawn(command!, args, { stdio: ["ignore", "ignore", "pipe"], env: { ...process.env, PATH: toolPath } });

@@ -50,7 +50,13 @@ export interface ContainerOrders {
 export interface Runtime {
   createNetwork(orders: NetworkOrders): Promise<void>;
   removeNetwork(file: string): Promise<void>;
-  start(orders: ContainerOrders, onOutput: (stream: "stdout" | "stderr", chunk: Buffer) => void): Promise<RunningContainer>;
+  /** Puts an empty file system in memory on a folder; `limit` in bytes. */
+  mountMemory(folder: string, limit: number | undefined): Promise<void>;
+  unmount(path: string): Promise<void>;
+  start(
+    orders: ContainerOrders,
+    onOutput: (stream: "stdout" | "stderr", chunk: Buffer) => void,
+  ): Promise<RunningContainer>;
   execute(pid: number, argv: readonly string[], options: ExecuteOptions): Promise<Executed>;
 }
 
@@ -95,6 +101,16 @@ export function processRuntime(python: string): Runtime {
     async removeNetwork(file) {
       await collect("umount", ["--lazy", file], { env });
       await rm(file, { force: true });
+    },
+
+    async mountMemory(folder, limit) {
+      const options = limit ? ["-o", `mode=1777,size=${Math.ceil(limit)}`] : ["-o", "mode=1777"];
+      const { code, output } = await collect("mount", ["-t", "tmpfs", ...options, "tmpfs", folder], { env });
+      if (code !== 0) throw new Error(output.trim());
+    },
+
+    async unmount(path) {
+      await collect("umount", ["--lazy", path], { env });
     },
 
     async start(orders, onOutput) {
