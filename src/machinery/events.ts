@@ -160,9 +160,7 @@ export class Events {
       return;
     }
     this.#line.push(series);
-    this.#draining ??= this.#drain().finally(() => {
-      this.#draining = undefined;
-    });
+    this.#draining ??= this.#drain();
   }
 
   async #drain(): Promise<void> {
@@ -170,6 +168,8 @@ export class Events {
       series.scheduled = false;
       await this.#send(series);
     }
+    // In the same breath as the last look at the line: whoever joins it from here on must start the next drain.
+    this.#draining = undefined;
   }
 
   async #send(series: Series): Promise<void> {
