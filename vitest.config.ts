@@ -18,6 +18,8 @@ export default defineConfig({
         test: {
           name: "e2e",
           include: ["test/e2e/**/*.test.ts"],
+          // The embedded cluster that the scenarios share.
+          globalSetup: ["test/e2e/setup.ts"],
           pool: "forks",
           fileParallelism: false,
           testTimeout: 600_000,
