@@ -1,0 +1,228 @@
+/**
+ * Whose an existing object is, what is left of an attempt, and how it is cleaned up.
+ *
+ * Answers: may this object be adopted; does anything of this RayJob still exist; what is to be deleted.
+ * May not: conclude absence from the cache alone. `Remains` tells what the cache shows; when it shows nothing, the
+ * questions of `proofOfAbsence` are put to the API server before anything irreversible follows.
+ */
+import type { Job, Pod } from "../../api/kubernetes.ts";
+import { LABEL } from "../../api/labels.ts";
+import type { KubeObject, Stored } from "../../api/object.ts";
+import type { RayCluster } from "../../api/raycluster.ts";
+import type { AttemptRecord } from "../../api/rayjob.ts";
+import { type KubeEffect, type LiveQuestion, type ObjectRef, questionKey, type WritableKind } from "../decision.ts";
+import { headServiceName } from "./names.ts";
+import type { ObservedRayJob } from "./observe.ts";
+
+/**
+ * - `ours`: made for the current attempt, alive: adopt it.
+ * - `leftover`: of an earlier attempt, of a deleted namesake, or on its way out: wait for it to go.
+ * - `stranger`: somebody else's: an error shown to the user, never touched.
+ */
+export type Standing = "ours" | "leftover" | "stranger";
+
+export type Found<T> = { readonly is: "absent" } | { readonly is: Standing; readonly object: Stored<T & KubeObject> };
+
+export const ownerUID = (object: KubeObject): string | undefined =>
+  object.metadata.ownerReferences?.find((owner) => owner.controller)?.uid;
+
+export const isLeaving = (object: KubeObject): boolean => object.metadata.deletionTimestamp !== undefined;
+
+/** What an object with a name that the attempt uses is to it. */
+export function standing(object: KubeObject, { job }: ObservedRayJob, attempt: number): Standing {
+  if (ownerUID(object) !== job.metadata.uid) return isNamesakes(object, job.metadata.name) ? "leftover" : "stranger";
+  if (isLeaving(object)) return "leftover";
+  // KubeRay labels nothing: whoever is asked about here bears a name that status mentions, so it is the current attempt's.
+  const label = object.metadata.labels?.[LABEL.executionAttempt];
+  return label === undefined || label === String(attempt) ? "ours" : "leftover";
+}
+
+/** Owned by a RayJob of the same name: as only one can exist, that one is gone, and the garbage collector is on its way. */
+const isNamesakes = (object: KubeObject, name: string): boolean =>
+  object.metadata.ownerReferences?.some(
+    (owner) => owner.controller && owner.kind === "RayJob" && owner.name === name,
+  ) ?? false;
+
+/** The attempt's RayCluster. */
+export function findCluster(observed: ObservedRayJob, record: AttemptRecord): Found<RayCluster> {
+  const object = observed.rayClusters.find((cluster) => cluster.metadata.name === record.rayClusterName);
+  return object ? { is: standing(object, observed, record.number), object } : { is: "absent" };
+}
+
+/** The attempt's submitter: the Kubernetes Job named as the RayJob. */
+export function findSubmitter(observed: ObservedRayJob, record: AttemptRecord): Found<Job> {
+  const object = observed.jobs.find((job) => job.metadata.name === observed.job.metadata.name);
+  return object ? { is: standing(object, observed, record.number), object } : { is: "absent" };
+}
+
+const belongs = (object: KubeObject, uid: string): boolean =>
+  ownerUID(object) === uid || object.metadata.labels?.[LABEL.rayJobUID] === uid;
+
+/** What still exists of this RayJob, as far as the cache shows. A Pod in Terminating exists. */
+export interface Remains {
+  readonly rayClusters: readonly Stored<RayCluster>[];
+  readonly jobs: readonly Stored<Job>[];
+  readonly services: readonly Stored[];
+  readonly pods: readonly Stored<Pod>[];
+}
+
+export function remains(observed: ObservedRayJob, record: AttemptRecord | undefined): Remains {
+  const { uid } = observed.job.metadata;
+  const ofCluster = (pod: Pod): boolean =>
+    record?.ownsCluster === true &&
+    record.rayClusterName !== undefined &&
+    pod.metadata.labels?.[LABEL.cluster] === record.rayClusterName;
+  return {
+    rayClusters: observed.rayClusters.filter((cluster) => belongs(cluster, uid)),
+    jobs: observed.jobs.filter((job) => belongs(job, uid)),
+    // Those of a RayCluster go with it.
+    services: observed.services.filter((service) => ownerUID(service) === uid),
+    pods: observed.pods.filter((pod) => belongs(pod, uid) || ofCluster(pod)),
+  };
+}
+
+export type Extent =
+  /** The objects that make Pods: enough for strategy Recreate, where an old Pod may still be terminating. */
+  | "owners"
+  /** And every Pod: for `Suspended`, which promises that nothing is left. */
+  | "everything";
+
+/** Objects left of the given extent. Services hold no machine and go with their owner: nobody waits for them. */
+export function left(some: Remains, extent: Extent): readonly Stored[] {
+  const owners = [...some.rayClusters, ...some.jobs];
+  return extent === "owners" ? owners : [...owners, ...some.pods];
+}
+
+/** Asked before the cache's "nothing left" is believed: owners first, since they make Pods. */
+export function proofOfAbsence(
+  { job }: ObservedRayJob,
+  record: AttemptRecord | undefined,
+  extent: Extent,
+): readonly LiveQuestion[] {
+  const { namespace = "", name, uid } = job.metadata;
+  const ours = { [LABEL.rayJobUID]: uid };
+  const owners: LiveQuestion[] = [
+    ...(record?.rayClusterName
+      ? [{ ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName } as const]
+      : []),
+    { ask: "list", kind: "RayCluster", namespace, labels: ours },
+    { ask: "get", kind: "Job", namespace, name },
+    { ask: "list", kind: "Job", namespace, labels: ours },
+  ];
+  if (extent === "owners") return owners;
+  return [
+    ...owners,
+    { ask: "list", kind: "Pod", namespace, labels: ours },
+    ...(record?.ownsCluster && record.rayClusterName
+      ? [{ ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: record.rayClusterName } } as const]
+      : []),
+  ];
+}
+
+/**
+ * What the API server said to `questions`: not asked yet, nothing of this RayJob, or how many objects are left.
+ * Objects of strangers that bear a name we asked for do not count.
+ */
+export function proof(
+  observed: ObservedRayJob,
+  questions: readonly LiveQuestion[],
+): "unasked" | { readonly left: number } {
+  const answers = questions.map((question) => observed.live.get(questionKey(question)));
+  if (answers.some((answer) => answer === undefined)) return "unasked";
+  const ours = questions.flatMap((question, index) =>
+    (answers[index] ?? []).filter((object) => question.kind === "Pod" || belongs(object, observed.job.metadata.uid)),
+  );
+  return { left: ours.length };
+}
+
+export function refOf(kind: WritableKind, object: Stored): ObjectRef {
+  return {
+    kind,
+    namespace: object.metadata.namespace ?? "",
+    name: object.metadata.name,
+    uid: object.metadata.uid,
+  };
+}
+
+/** Deletes what makes Pods, and the Services that no RayCluster takes along. What is on its way out is left alone. */
+export function cleanUp(some: Remains, why: string): readonly KubeEffect[] {
+  return [
+    ...some.rayClusters.filter((cluster) => !isLeaving(cluster)).map((cluster) => deleteCluster(cluster, why)),
+    ...some.jobs.filter((job) => !isLeaving(job)).map((job) => deleteSubmitter(job, why)),
+    ...some.services.filter((service) => !isLeaving(service)).map((service) => deleteService(service, why)),
+  ];
+}
+
+export function deleteCluster(cluster: Stored, why: string): KubeEffect {
+  const place = placeOf(cluster);
+  return {
+    do: "delete",
+    ref: refOf("RayCluster", cluster),
+    propagation: "Background",
+    why,
+    event: { type: "Normal", reason: "DeletedRayCluster", action: "Delete", note: `Deleted cluster ${place}` },
+    failureEvent: {
+      type: "Warning",
+      reason: "FailedToDeleteRayCluster",
+      action: "Delete",
+      note: `Failed to delete cluster ${place}: {error}`,
+    },
+  };
+}
+
+export function deleteSubmitter(job: Stored, why: string): KubeEffect {
+  const place = placeOf(job);
+  return {
+    do: "delete",
+    ref: refOf("Job", job),
+    propagation: "Background",
+    why,
+    event: {
+      type: "Normal",
+      reason: "DeletedRayJobSubmitter",
+      action: "Delete",
+      note: `Deleted submitter K8s Job ${place}`,
+    },
+    failureEvent: {
+      type: "Warning",
+      reason: "FailedToDeleteRayJobSubmitter",
+      action: "Delete",
+      note: `Failed to delete submitter K8s Job ${place}: {error}`,
+    },
+  };
+}
+
+export const deleteService = (service: Stored, why: string): KubeEffect => ({
+  do: "delete",
+  ref: refOf("Service", service),
+  propagation: "Background",
+  why,
+});
+
+export const placeOf = (object: KubeObject): string => `${object.metadata.namespace}/${object.metadata.name}`;
+
+/** For messages: `Pod a, RayCluster b and 3 more`. */
+export function enumerate(objects: readonly Stored[], most = 5): string {
+  const named = objects.slice(0, most).map((object) => `${object.kind ?? "object"} ${object.metadata.name}`);
+  const more = objects.length - named.length;
+  return named.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** The RayJob's head Service, whoever owns it. */
+export function findHeadService(observed: ObservedRayJob): Stored | undefined {
+  const name = headServiceName(observed.job.metadata.name);
+  return observed.services.find((service) => service.metadata.name === name);
+}
+
+/** Whether the RayJob, read live, is in the attempt and phase that the cache shows. */
+export function isStill(
+  { job }: ObservedRayJob,
+  live: { metadata: { uid?: string; deletionTimestamp?: string } } | undefined,
+): boolean {
+  if (live?.metadata.uid !== job.metadata.uid || live.metadata.deletionTimestamp) return false;
+  const status = (live as ObservedRayJob["job"]).status;
+  return (
+    status?.jobDeploymentStatus === job.status?.jobDeploymentStatus &&
+    status?.executionAttempt === job.status?.executionAttempt
+  );
+}

@@ -1,0 +1,246 @@
+/**
+ * The RayCluster of an attempt: how it is built, whether it is ready, and what its head Pod shows.
+ *
+ * May not: judge the job. That the head is gone is a fact here; what follows from it is verdict.ts's business.
+ */
+import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
+import { LABEL, NODE_TYPE } from "../../api/labels.ts";
+import type { KubeObject, OwnerReference, Stored } from "../../api/object.ts";
+import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
+import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
+import type { KubeEffect } from "../decision.ts";
+import { dashboardAddress } from "../raycluster/names.ts";
+import { fromWire, type Instant, seconds } from "../time.ts";
+import { isLeaving, ownerUID } from "./children.ts";
+import type { ObservedRayJob } from "./observe.ts";
+import type { RayTarget } from "./ray.ts";
+import { statusOf } from "./records.ts";
+import { same } from "./status.ts";
+
+/** A wire time is rounded down: what it tells of has happened by the end of that second. */
+const WIRE_RESOLUTION = seconds(1);
+
+export function ownedBy(job: Stored<RayJob>): OwnerReference {
+  return {
+    apiVersion: "ray.io/v1",
+    kind: "RayJob",
+    name: job.metadata.name,
+    uid: job.metadata.uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/** Label and annotation that tell an attempt's objects apart; RayCluster and Job templates pass them on to every Pod. */
+export function attemptLabels(job: Stored<RayJob>, record: AttemptRecord): Record<string, string> {
+  return { [LABEL.executionAttempt]: String(record.number), [LABEL.rayJobUID]: job.metadata.uid };
+}
+
+export const attemptAnnotations = (record: AttemptRecord): Record<string, string> => ({
+  [LABEL.executionAttempt]: String(record.number),
+});
+
+/** Creates the RayCluster that the record names, from what spec says now. Kueue wants all labels and annotations on it. */
+export function createCluster(job: Stored<RayJob>, record: AttemptRecord): KubeEffect {
+  const { name, namespace, labels, annotations } = job.metadata;
+  const object: RayCluster & KubeObject & { kind: "RayCluster"; apiVersion: string } = {
+    apiVersion: "ray.io/v1",
+    kind: "RayCluster",
+    metadata: {
+      name: record.rayClusterName,
+      namespace,
+      labels: {
+        ...labels,
+        [LABEL.originatedFromName]: name,
+        [LABEL.originatedFromCRD]: "RayJob",
+        [LABEL.jobSubmissionMode]: record.submissionMode ?? "K8sJobMode",
+        ...attemptLabels(job, record),
+      },
+      annotations: { ...withoutKubectls(annotations), ...attemptAnnotations(record) },
+      ownerReferences: [ownedBy(job)],
+    },
+    spec: job.spec.rayClusterSpec!,
+  };
+  const place = `${namespace}/${record.rayClusterName}`;
+  return {
+    do: "create",
+    object,
+    why: `attempt ${record.number} needs its RayCluster`,
+    event: { type: "Normal", reason: "CreatedRayCluster", action: "Create", note: `Created RayCluster ${place}` },
+    failureEvent: {
+      type: "Warning",
+      reason: "FailedToCreateRayCluster",
+      action: "Create",
+      note: `Failed to create RayCluster ${place}: {error}`,
+    },
+  };
+}
+
+/** `kubectl apply` keeps the whole manifest in an annotation; on another object it would be a lie. */
+function withoutKubectls(annotations: Record<string, string> | undefined): Record<string, string> {
+  const { "kubectl.kubernetes.io/last-applied-configuration": _, ...rest } = annotations ?? {};
+  return rest;
+}
+
+export type Readiness =
+  | { readonly ready: true; readonly head: Stored<Pod>; readonly since: Instant }
+  | { readonly ready: false; readonly why: string };
+
+/**
+ * Whether the job can be handed to this cluster now. `status.state` alone would not do: it stays `ready` once it was,
+ * so the head is looked at, too (its condition and its Pod).
+ */
+export function readiness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): Readiness {
+  const name = cluster.metadata.name;
+  const head = headsOf(cluster, pods).find((pod) => !isLeaving(pod) && isReady(pod));
+  const trouble = troubleOf(cluster);
+  if (trouble) return { ready: false, why: `Waiting for RayCluster ${name}: ${trouble}` };
+  if (cluster.status?.state !== "ready" || !head) return { ready: false, why: waitingFor(name) };
+  if (conditionOf(cluster, "HeadPodReady")?.status === "False") return { ready: false, why: waitingFor(name) };
+  return { ready: true, head, since: readySince(head) };
+}
+
+export const waitingFor = (cluster: string | undefined): string => `Waiting for RayCluster ${cluster} to be ready.`;
+
+/**
+ * What keeps a cluster from starting, in the words of its conditions. Being on the way is no trouble: a message that
+ * followed every step would cost a write at each.
+ */
+const ON_THE_WAY = new Set([
+  "HeadPodNotFound",
+  "ContainersNotReady",
+  "ContainerCreating",
+  "PodInitializing",
+  "HeadPodRunningAndReady",
+  "Unknown",
+  "",
+]);
+
+function troubleOf(cluster: RayCluster): string | undefined {
+  const failure = conditionOf(cluster, "ReplicaFailure");
+  if (failure?.status === "True") return `${failure.reason}: ${failure.message}`;
+  const head = conditionOf(cluster, "HeadPodReady");
+  if (head?.status === "False" && !ON_THE_WAY.has(head.reason)) return `${head.reason}: ${head.message}`;
+  return undefined;
+}
+
+const conditionOf = (cluster: RayCluster, type: string) =>
+  cluster.status?.conditions?.find((condition) => condition.type === type);
+
+const headsOf = (cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): readonly Stored<Pod>[] =>
+  pods.filter(
+    (pod) => pod.metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head && ownerUID(pod) === cluster.metadata.uid,
+  );
+
+const podCondition = (pod: Pod, type: string) => pod.status?.conditions?.find((condition) => condition.type === type);
+
+const isReady = (pod: Pod): boolean => pod.status?.phase === "Running" && podCondition(pod, "Ready")?.status === "True";
+
+const readySince = (pod: Pod): Instant =>
+  upper(podCondition(pod, "Ready")?.lastTransitionTime) ?? upper(pod.metadata.creationTimestamp) ?? 0;
+
+const upper = (wire: string | undefined): Instant | undefined => {
+  const instant = fromWire(wire);
+  return instant === undefined ? undefined : instant + WIRE_RESOLUTION;
+};
+
+/** What the head Pod shows, held against the one the job was submitted to. */
+export interface HeadFacts {
+  /** The Pod that is head now, if any. */
+  readonly pod: Stored<Pod> | undefined;
+  /** It is not what it was: an end in words, for a message. Undefined while the head is the same and well. */
+  readonly lost: string | undefined;
+  /** No head Pod in the cache at all: to be confirmed, since the cache may lag. */
+  readonly missing: boolean;
+  /** Since when, at the latest, the head is as it is now: an answer asked for earlier says nothing about it. */
+  readonly changedAt: Instant;
+  /** Why its Ray container ended last, where the Pod tells: out of memory, evicted, exit code. */
+  readonly lastEnd: string | undefined;
+}
+
+export function headFacts(
+  cluster: Stored<RayCluster> | undefined,
+  pods: readonly Stored<Pod>[],
+  recordedUID: string | undefined,
+): HeadFacts {
+  const heads = cluster ? headsOf(cluster, pods) : [];
+  const recorded = heads.find((pod) => pod.metadata.uid === recordedUID);
+  const pod = recorded ?? heads.find((candidate) => !isLeaving(candidate)) ?? heads[0];
+  if (pod === undefined) {
+    return { pod: undefined, lost: "no head Pod exists any more", missing: true, changedAt: 0, lastEnd: undefined };
+  }
+  const lastEnd = endOf(pod);
+  return { pod, lost: lossOf(pod, recordedUID, lastEnd), missing: false, changedAt: changedAt(pod), lastEnd };
+}
+
+function lossOf(pod: Stored<Pod>, recordedUID: string | undefined, lastEnd: string | undefined): string | undefined {
+  const name = `head Pod ${pod.metadata.name}`;
+  if (recordedUID !== undefined && pod.metadata.uid !== recordedUID) {
+    return `${name} was replaced at ${pod.metadata.creationTimestamp} (UID ${recordedUID} is gone, ${pod.metadata.uid} took its place)`;
+  }
+  if (isLeaving(pod)) return `${name} is being deleted${lastEnd ? ` (${lastEnd})` : ""}`;
+  const phase = pod.status?.phase;
+  if (phase === "Failed" || phase === "Succeeded") return `${name} ended${lastEnd ? `: ${lastEnd}` : ""}`;
+  if (podCondition(pod, "Ready")?.status === "Unknown") {
+    return `${name} is out of reach: its node ${pod.spec?.nodeName ?? ""} does not report any more`;
+  }
+  return undefined;
+}
+
+/** The newest thing that may have taken Ray's memory: Pod made, Ray container started, deletion asked for. */
+function changedAt(pod: Stored<Pod>): Instant {
+  const deletion = fromWire(pod.metadata.deletionTimestamp);
+  const asked =
+    deletion === undefined
+      ? undefined
+      : deletion - seconds(pod.metadata.deletionGracePeriodSeconds ?? 0) + WIRE_RESOLUTION;
+  const started = upper(rayContainer(pod)?.state?.running?.startedAt);
+  return Math.max(upper(pod.metadata.creationTimestamp) ?? 0, started ?? 0, asked ?? 0);
+}
+
+/** The Ray container is the template's first; an injected one comes after it. */
+function rayContainer(pod: Pod): ContainerStatus | undefined {
+  const name = pod.spec?.containers?.[0]?.name;
+  return pod.status?.containerStatuses?.find((status) => status.name === name) ?? pod.status?.containerStatuses?.[0];
+}
+
+function endOf(pod: Pod): string | undefined {
+  const status = rayContainer(pod);
+  const ended = status?.state?.terminated ?? status?.lastState?.terminated;
+  const parts = [
+    pod.status?.reason ? `${pod.status.reason}${pod.status.message ? `: ${pod.status.message}` : ""}` : undefined,
+    ended
+      ? `container ${status?.name} ended with ${ended.reason ?? "no reason"}, exit code ${ended.exitCode}${
+          ended.finishedAt ? `, at ${ended.finishedAt}` : ""
+        }${ended.message ? `: ${ended.message}` : ""}`
+      : undefined,
+  ].filter((part) => part !== undefined);
+  return parts.length > 0 ? parts.join("; ") : undefined;
+}
+
+/** The RayJob's copy of the cluster's status; kept as it is while nothing a reader acts on has changed. */
+export function mirror(copy: RayClusterStatus | undefined, original: RayClusterStatus | undefined) {
+  if (original === undefined) return copy;
+  return copy !== undefined && same(essence(copy), essence(original)) ? copy : original;
+}
+
+function essence(status: RayClusterStatus): unknown {
+  const { lastUpdateTime: _, observedGeneration: __, stateTransitionTimes: ___, conditions, ...rest } = status;
+  return {
+    ...rest,
+    conditions: conditions?.map(({ type, status: value, reason }) => ({ type, value, reason })),
+  };
+}
+
+/** Where and under which id Ray is asked about this attempt; undefined while its dashboard has no address. */
+export function targetOf(
+  { job, settings }: ObservedRayJob,
+  record: AttemptRecord,
+  cluster: Stored<RayCluster> | undefined,
+): RayTarget | undefined {
+  const dashboard = statusOf(job).dashboardURL || (cluster ? dashboardAddress(cluster, settings) : undefined);
+  if (!dashboard || !record.jobId || !record.rayClusterName) return undefined;
+  const { uid, namespace = "", name } = job.metadata;
+  const { number: attempt, jobId, rayClusterName } = record;
+  return { uid, attempt, namespace, name, rayClusterName, jobId, dashboard };
+}

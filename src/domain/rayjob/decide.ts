@@ -1,0 +1,103 @@
+/**
+ * What to do about a RayJob now: the entrance to everything in this folder.
+ *
+ * Answers: a `Decision` for every observation. A phase has a file; the table below is the state machine.
+ * May not: fetch, wait, or remember. The same observation at the same time gives the same decision, and deciding again
+ * after its own status was written gives a quiet one.
+ */
+import type { JobDeploymentStatus } from "../../api/rayjob.ts";
+import type { Decision } from "../decision.ts";
+import { earliest, type Instant } from "../time.ts";
+import { findCondition, withCondition } from "./conditions.ts";
+import { activeDeadline, preRunningDeadline } from "./deadlines.ts";
+import { removal } from "./deletion.ts";
+import { failWith } from "./ending.ts";
+import { finish } from "./finish.ts";
+import { isElsewhere, type ObservedRayJob } from "./observe.ts";
+import type { RayCommand } from "./ray.ts";
+import { currentRecord, statusOf } from "./records.ts";
+import { retry } from "./retry.ts";
+import { run } from "./run.ts";
+import { begin, initialize, invalid } from "./start.ts";
+import { revise, same } from "./status.ts";
+import { enterSuspending, suspending, wantsSuspension } from "./suspend.ts";
+import { validateRayJob } from "./validate.ts";
+
+type Phase = (observed: ObservedRayJob, now: Instant) => Decision<RayCommand>;
+
+const phases: Readonly<Record<JobDeploymentStatus, Phase>> = {
+  "": begin,
+  ValidationFailed: begin,
+  Suspended: (observed, now) => (wantsSuspension(observed.job) ? quiet("suspended") : begin(observed, now)),
+  Initializing: initialize,
+  Waiting: wait,
+  Running: run,
+  Retrying: retry,
+  Suspending: suspending,
+  Complete: finish,
+  Failed: finish,
+};
+
+/** Phases in which an attempt exists, so that an edit which cannot be run is reported and otherwise ignored. */
+const UNDER_WAY: readonly (JobDeploymentStatus | undefined)[] = [
+  "Initializing",
+  "Waiting",
+  "Running",
+  "Retrying",
+  "Suspending",
+];
+
+export function decideRayJob(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const { job } = observed;
+  if (isElsewhere(job)) return quiet(`managed by ${job.spec.managedBy}`);
+  if (job.metadata.deletionTimestamp) return removal(observed, now);
+  const phase = phases[statusOf(job).jobDeploymentStatus ?? ""];
+  if (!phase) return quiet(`unknown phase ${statusOf(job).jobDeploymentStatus}`);
+  return settled(observed, withSpecVerdict(observed, phase(observed, now), now));
+}
+
+const quiet = (summary: string): Decision<RayCommand> => ({ summary, effects: [], events: [] });
+
+/**
+ * InteractiveMode, left over from KubeRay: somebody else would submit. The mode is not built here, so it ends by
+ * suspension or by deadline.
+ */
+function wait(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const { job } = observed;
+  const status = statusOf(job);
+  const record = currentRecord(observed);
+  if (!record) return quiet("Waiting, but no attempt is recorded");
+  if (wantsSuspension(job)) return enterSuspending(observed, status, record, now);
+  const deadlines = [activeDeadline(job), preRunningDeadline(job)].filter((deadline) => deadline !== undefined);
+  const passed = deadlines.find(({ at }) => now >= at);
+  if (passed) return failWith(observed, status, record, passed.failure, now);
+  return { ...quiet("waiting for a submission by the user"), wakeAt: earliest(...deadlines.map(({ at }) => at)) };
+}
+
+/** `SpecValid` of a job that has started. Validation is repeated only when the spec has changed. */
+function withSpecVerdict(observed: ObservedRayJob, decision: Decision<RayCommand>, now: Instant): Decision<RayCommand> {
+  const { job } = observed;
+  const before = statusOf(job);
+  if (decision.ask || !UNDER_WAY.includes(before.jobDeploymentStatus)) return decision;
+  const known = findCondition(before, "SpecValid");
+  if (known && before.observedGeneration === job.metadata.generation) return decision;
+  const problem = validateRayJob(job);
+  const status = decision.status ?? before;
+  const told = problem
+    ? withCondition(status, now, "SpecValid", false, "Invalid", problem.text)
+    : withCondition(status, now, "SpecValid", true, "Valid");
+  const news = problem !== undefined && known?.message !== problem.text;
+  return {
+    ...decision,
+    status: revise(told, { observedGeneration: job.metadata.generation }),
+    events: news ? [...decision.events, invalid(job, problem)] : decision.events,
+  };
+}
+
+/** No difference, no write; and whatever is written tells which generation of the spec it was decided from. */
+function settled({ job }: ObservedRayJob, decision: Decision<RayCommand>): Decision<RayCommand> {
+  const { status, ...rest } = decision;
+  const before = statusOf(job);
+  if (status === undefined || same(status, before)) return rest;
+  return { ...rest, status: revise(status, { observedGeneration: job.metadata.generation }) };
+}

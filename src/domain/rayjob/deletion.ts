@@ -1,0 +1,81 @@
+/**
+ * The RayJob is being deleted: Ray is asked once to stop the job, then the finalizer goes.
+ *
+ * Nothing may keep the finalizer for ever: not a dashboard that is gone, not an operator that was restarted.
+ * Children go by garbage collection.
+ */
+import { FINALIZER } from "../../api/labels.ts";
+import type { Stored } from "../../api/object.ts";
+import type { RayCluster } from "../../api/raycluster.ts";
+import type { Decision, EventSpec } from "../decision.ts";
+import { fromWire, type Instant, seconds } from "../time.ts";
+import { findCluster } from "./children.ts";
+import { targetOf } from "./cluster.ts";
+import type { ObservedRayJob } from "./observe.ts";
+import { isTerminal, type RayCommand } from "./ray.ts";
+import { currentRecord, statusOf } from "./records.ts";
+
+/** How long the answer to the one stop is waited for, from the deletion timestamp. */
+const PATIENCE = seconds(15);
+
+export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const { job, ray } = observed;
+  if (!job.metadata.finalizers?.includes(FINALIZER.rayJob)) {
+    return { summary: "being deleted; the finalizer is gone", effects: [], events: [] };
+  }
+  const record = currentRecord(observed);
+  const found = record ? findCluster(observed, record) : undefined;
+  const cluster = found?.is === "ours" ? (found.object as Stored<RayCluster>) : undefined;
+  const target = record && cluster ? targetOf(observed, record, cluster) : undefined;
+  const mayRun = record?.submissionStartTime !== undefined && !isTerminal(statusOf(job).jobStatus);
+  if (!target || !mayRun) return letGo(observed, "nothing of it runs in Ray");
+
+  const bound = (fromWire(job.metadata.deletionTimestamp) ?? now) + PATIENCE;
+  const { stop } = ray;
+  if (stop?.finishedAt !== undefined) {
+    return stop.result === "done"
+      ? letGo(
+          observed,
+          "Ray was asked to stop it",
+          event("Normal", "RayJobStopped", `Ray was asked to stop job ${target.jobId}`),
+        )
+      : letGo(observed, "Ray did not take the stop", unconfirmed(target.jobId, stop.message));
+  }
+  if (now >= bound)
+    return letGo(observed, "Ray did not answer in time", unconfirmed(target.jobId, "no answer in time"));
+  const why = "the RayJob is being deleted";
+  return {
+    summary: "asking Ray to stop the job before the finalizer goes",
+    effects: stop === undefined ? [{ do: "stop", target, why }] : [],
+    events: [],
+    wakeAt: bound,
+  };
+}
+
+const event = (type: "Normal" | "Warning", reason: string, note: string): EventSpec => ({
+  type,
+  reason,
+  action: "Stop",
+  note,
+});
+
+const unconfirmed = (jobId: string, why: string | undefined): EventSpec =>
+  event("Warning", "RayJobStopUnconfirmed", `Ray did not confirm that job ${jobId} stops: ${why ?? "no reason given"}`);
+
+function letGo({ job }: ObservedRayJob, why: string, said?: EventSpec): Decision<RayCommand> {
+  const { namespace = "", name, uid, resourceVersion, finalizers = [] } = job.metadata;
+  return {
+    summary: `being deleted: ${why}, so the finalizer goes`,
+    effects: [
+      {
+        do: "patch",
+        ref: { kind: "RayJob", namespace, name, uid },
+        patch: { metadata: { finalizers: finalizers.filter((finalizer) => finalizer !== FINALIZER.rayJob) } },
+        resourceVersion,
+        why,
+        event: said,
+      },
+    ],
+    events: [],
+  };
+}

@@ -1,0 +1,119 @@
+/**
+ * Complete and Failed: the RayJob is over; its RayCluster goes by policy.
+ *
+ * Answers: what is deleted, and when; when it may be said that nothing is held any more.
+ * May not: change the verdict. The submitter Job stays, for its log; a submitter that still works gets no further try,
+ * or goes, where it might yet submit what has been given up.
+ */
+import { LABEL } from "../../api/labels.ts";
+import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
+import type { Decision, Effect, LiveQuestion } from "../decision.ts";
+import { fromWire, type Instant, seconds } from "../time.ts";
+import {
+  deleteCluster,
+  deleteSubmitter,
+  enumerate,
+  findSubmitter,
+  isLeaving,
+  proof,
+  refOf,
+  remains,
+} from "./children.ts";
+import { findCondition, isTrue, withCondition } from "./conditions.ts";
+import type { ObservedRayJob } from "./observe.ts";
+import type { RayCommand } from "./ray.ts";
+import { currentRecord, statusOf } from "./records.ts";
+import { lastTry, submitterState } from "./submitter.ts";
+
+/** Causes after which Ray itself holds the end of the job: the submitter has nothing left to submit. */
+const RAYS_OWN_WORD = new Set(["ApplicationFailed", "ApplicationStopped"]);
+
+export function finish(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const { job } = observed;
+  const status = statusOf(job);
+  const record = currentRecord(observed);
+  const some = remains(observed, record);
+  const submitter = record ? settleSubmitter(observed, status, record) : [];
+  const due = dueTime(observed, status);
+  if (due !== undefined && now < due) {
+    return { summary: "the job is over; its cluster goes later", effects: submitter, events: [], wakeAt: due };
+  }
+  if (due !== undefined && observed.settings.deleteRayJobAfterFinish) {
+    const why = "the job is over, and DELETE_RAYJOB_CR_AFTER_JOB_FINISHES is set";
+    const effect: Effect<RayCommand> = { do: "delete", ref: refOf("RayJob", job), propagation: "Background", why };
+    return { summary: why, effects: [effect], events: [] };
+  }
+  const clusters =
+    due === undefined || record?.ownsCluster === false
+      ? []
+      : some.rayClusters
+          .filter((cluster) => !isLeaving(cluster))
+          .map((cluster) => deleteCluster(cluster, "the job is over"));
+  const effects = [...submitter, ...clusters];
+  if (effects.length > 0) return { summary: "the job is over: cleaning up", effects, events: [] };
+  return release(observed, status, record, now);
+}
+
+/** When `shutdownAfterJobFinishes` takes effect; undefined when it is not set. */
+function dueTime({ job }: ObservedRayJob, status: RayJobStatus): Instant | undefined {
+  if (!job.spec.shutdownAfterJobFinishes) return undefined;
+  return (fromWire(status.endTime) ?? 0) + seconds(Math.max(0, job.spec.ttlSecondsAfterFinished ?? 0));
+}
+
+function settleSubmitter(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+): readonly Effect<RayCommand>[] {
+  if (record.submissionMode !== "K8sJobMode") return [];
+  const submitter = submitterState(findSubmitter(observed, record), observed.pods);
+  if (submitter.is !== "working") return [];
+  const failed = status.jobDeploymentStatus === "Failed";
+  if (failed && !RAYS_OWN_WORD.has(findCondition(status, "Failed")?.reason ?? "")) {
+    return [deleteSubmitter(submitter.object, "the attempt was given up: nothing may be submitted any more")];
+  }
+  const patch = lastTry(submitter.object);
+  return patch ? [patch] : [];
+}
+
+/** `ResourcesReleased`: said once, when no Pod holds a machine any more. A finished submitter's Pod holds none. */
+function release(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord | undefined,
+  now: Instant,
+): Decision<RayCommand> {
+  // A RayJob that ended under KubeRay has no conditions, and gets none: an upgrade is no reason to rewrite what is over.
+  const reported = findCondition(status, "ResourcesReleased") !== undefined;
+  if (!reported || isTrue(status, "ResourcesReleased")) return { summary: "the job is over", effects: [], events: [] };
+  const some = remains(observed, record);
+  const pods = some.pods.filter(({ status: pod }) => pod?.phase !== "Succeeded" && pod?.phase !== "Failed");
+  const holding = [...some.rayClusters, ...pods];
+  if (holding.length > 0)
+    return { summary: `the job is over; still there: ${enumerate(holding)}`, effects: [], events: [] };
+  const questions = releaseQuestions(observed, record);
+  const proven = proof(observed, questions);
+  if (proven === "unasked") return { summary: "is really nothing held?", effects: [], events: [], ask: questions };
+  if (proven.left > 0)
+    return { summary: "the cache lags: something is held", effects: [], events: [], wakeAt: now + seconds(1) };
+  return {
+    summary: "the job is over, and nothing is held any more",
+    effects: [],
+    status: withCondition(status, now, "ResourcesReleased", true, "Released", "No Pod of this RayJob is running."),
+    events: [],
+  };
+}
+
+function releaseQuestions({ job }: ObservedRayJob, record: AttemptRecord | undefined): readonly LiveQuestion[] {
+  const { namespace = "", uid } = job.metadata;
+  const ours = { [LABEL.rayJobUID]: uid };
+  return [
+    { ask: "list", kind: "RayCluster", namespace, labels: ours },
+    ...(record?.rayClusterName
+      ? ([
+          { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName },
+          { ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: record.rayClusterName } },
+        ] as const)
+      : []),
+  ];
+}

@@ -1,0 +1,95 @@
+/**
+ * What the poller is to ask Ray about a RayJob, and how urgently.
+ *
+ * Answers: whether, how often, and since when an answer counts. The decision never waits for an answer; it says here
+ * which one it would like.
+ */
+import type { Stored } from "../../api/object.ts";
+import type { RayCluster } from "../../api/raycluster.ts";
+import type { AttemptRecord } from "../../api/rayjob.ts";
+import { fromWire, type Instant, seconds } from "../time.ts";
+import { findCluster, findSubmitter, isLeaving } from "./children.ts";
+import { headFacts, readiness, targetOf } from "./cluster.ts";
+import { activeDeadline, isBeingStopped } from "./deadlines.ts";
+import { isElsewhere, type ObservedRayJob } from "./observe.ts";
+import { isTerminal, type PollPace, type RayInterest, type RayTarget } from "./ray.ts";
+import { currentRecord, statusOf } from "./records.ts";
+import { submitterState } from "./submitter.ts";
+import { DEAD_NODE_PATIENCE } from "./verdict.ts";
+
+/** Close to a deadline its answer is wanted soon. */
+const NEAR = seconds(15);
+
+/** Undefined when there is nobody to ask. */
+export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest | undefined {
+  const { job } = observed;
+  const record = currentRecord(observed);
+  if (!record || isElsewhere(job)) return undefined;
+  const found = findCluster(observed, record);
+  const cluster = found.is === "ours" || found.is === "leftover" ? (found.object as Stored<RayCluster>) : undefined;
+  const target = cluster ? targetOf(observed, record, cluster) : undefined;
+  if (!target || !cluster) return undefined;
+  // Commands' outcomes are still wanted, answers are not.
+  if (job.metadata.deletionTimestamp) return { target, pace: "off" };
+  const status = statusOf(job);
+  switch (status.jobDeploymentStatus) {
+    case "Initializing": {
+      const ready = found.is === "ours" && readiness(cluster, observed.pods).ready;
+      return ready
+        ? { target, pace: "quick", notBefore: headFacts(cluster, observed.pods, undefined).changedAt }
+        : undefined;
+    }
+    case "Running":
+      return isTerminal(status.jobStatus)
+        ? { target, pace: "off" }
+        : whileRunning(observed, record, cluster, target, now);
+    default:
+      return undefined;
+  }
+}
+
+function whileRunning(
+  observed: ObservedRayJob,
+  record: AttemptRecord,
+  cluster: Stored<RayCluster>,
+  target: RayTarget,
+  now: Instant,
+): RayInterest {
+  const { job, pods, ray, settings } = observed;
+  const status = statusOf(job);
+  const head = headFacts(cluster, pods, record.headPodUID);
+  const submitter = submitterState(findSubmitter(observed, record), pods);
+  const submitterEnd = submitter.is === "finished" || submitter.is === "failed" ? submitter.at : undefined;
+  const deadline = activeDeadline(job)?.at;
+  const dead = fromWire(record.driverNodeDeadTime);
+  const silent = fromWire(status.jobStatusCheckFailureStartTime);
+  const facts = [
+    head.changedAt,
+    submitterEnd,
+    ray.submit?.finishedAt === undefined ? undefined : ray.submit.finishedAt + 1,
+    ray.stop?.finishedAt === undefined ? undefined : ray.stop.finishedAt + seconds(5),
+    deadline,
+    dead === undefined ? undefined : dead + DEAD_NODE_PATIENCE,
+    silent === undefined ? undefined : silent + settings.statusCheckTimeout,
+  ].filter((fact) => fact !== undefined);
+  const calm =
+    record.runningTime !== undefined &&
+    ray.answer?.job.kind === "known" &&
+    head.lost === undefined &&
+    !isLeaving(cluster) &&
+    (submitterEnd === undefined || (ray.answer?.requestedAt ?? 0) >= submitterEnd) &&
+    dead === undefined &&
+    silent === undefined &&
+    !isBeingStopped(record) &&
+    (deadline === undefined || now < deadline - NEAR);
+  const pace: PollPace = calm ? "steady" : "quick";
+  return { target, pace, notBefore: wanted(facts, ray.answer?.requestedAt ?? 0, now) };
+}
+
+/** The newest fact that no answer has met yet; else the next one to come. */
+function wanted(facts: readonly Instant[], asked: Instant, now: Instant): Instant | undefined {
+  const past = Math.max(...facts.filter((fact) => fact <= now));
+  if (past > asked) return past;
+  const next = Math.min(...facts.filter((fact) => fact > now));
+  return Number.isFinite(next) ? next : Number.isFinite(past) ? past : undefined;
+}

@@ -1,0 +1,69 @@
+/**
+ * The attempts of a RayJob: which one is current, and which number the next one bears.
+ *
+ * The last entry of `status.attempts` is the journal. A RayJob that KubeRay ran has none: its record is read out of the
+ * flat fields, and becomes part of the status with the next write.
+ */
+import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
+import { type Instant, toWire } from "../time.ts";
+import { generatedName } from "./names.ts";
+import type { ObservedRayJob } from "./observe.ts";
+
+/** How many records the status keeps. */
+const KEPT = 10;
+
+export const statusOf = (job: RayJob): RayJobStatus => job.status ?? {};
+
+/** The current attempt's record; undefined before the first attempt, and while none is under way. */
+export function currentRecord({ job }: Pick<ObservedRayJob, "job">): AttemptRecord | undefined {
+  const status = statusOf(job);
+  const last = status.attempts?.at(-1);
+  if (last !== undefined) return last;
+  if (!status.rayClusterName && !status.jobId) return undefined;
+  return {
+    number: status.executionAttempt ?? numberUnderKubeRay(status),
+    jobId: status.jobId,
+    rayClusterName: status.rayClusterName,
+    submissionMode: job.spec.submissionMode ?? "K8sJobMode",
+    retryStrategy: "Recreate",
+    ownsCluster: Object.keys(job.spec.clusterSelector ?? {}).length === 0,
+    startTime: status.startTime,
+    // KubeRay wrote `jobStatus` only from Ray's answers: so Ray has known the job.
+    observedTime: status.jobStatus ? (status.rayJobInfo?.startTime ?? status.startTime) : undefined,
+    runningTime: status.jobStatus === "RUNNING" ? (status.rayJobInfo?.startTime ?? status.startTime) : undefined,
+    submissionStartTime: status.jobDeploymentStatus === "Running" ? status.startTime : undefined,
+  };
+}
+
+/** KubeRay counted failures only; a failure that is being retried, or was the last, is counted already. */
+function numberUnderKubeRay(status: RayJobStatus): number {
+  const failed = status.failed ?? 0;
+  const counted = status.jobDeploymentStatus === "Retrying" || status.jobDeploymentStatus === "Failed";
+  return counted ? Math.max(0, failed - 1) : failed;
+}
+
+/** The number of the attempt after the current one: it never goes down and never repeats. */
+export function nextNumber({ job }: Pick<ObservedRayJob, "job">): number {
+  const status = statusOf(job);
+  const known = Math.max(status.executionAttempt ?? -1, ...(status.attempts ?? []).map((attempt) => attempt.number));
+  return known >= 0 ? known + 1 : (status.failed ?? 0);
+}
+
+/** What the next attempt is started with; frozen from here on. */
+export function newRecord(job: ObservedRayJob["job"], number: number, now: Instant): AttemptRecord {
+  const { name, uid } = job.metadata;
+  return {
+    number,
+    jobId: job.spec.jobId || generatedName(name, uid, number, "job"),
+    rayClusterName: generatedName(name, uid, number, "cluster"),
+    submissionMode: job.spec.submissionMode ?? "K8sJobMode",
+    retryStrategy: job.spec.retryStrategy?.type ?? "Recreate",
+    ownsCluster: true,
+    startTime: toWire(now),
+  };
+}
+
+/** The list with a new record at its end, and not longer than is kept. */
+export function append(attempts: readonly AttemptRecord[] | undefined, record: AttemptRecord): AttemptRecord[] {
+  return [...(attempts ?? []), record].slice(-KEPT);
+}

@@ -1,0 +1,267 @@
+/**
+ * The start of an attempt: New, and Initializing.
+ *
+ * Three writes, in this order, each a pass of its own: the finalizer; the attempt's record; the RayCluster. Then, when
+ * the cluster is ready and Ray has told its session, the record gets session and head Pod, and the phase is Running.
+ * Nothing has been submitted before that.
+ * Next: run.ts.
+ */
+import { FINALIZER } from "../../api/labels.ts";
+import type { Stored } from "../../api/object.ts";
+import type { RayCluster } from "../../api/raycluster.ts";
+import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
+import { type Decision, type LiveQuestion, questionKey } from "../decision.ts";
+import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
+import { beginAttempt } from "./attempt.ts";
+import { deleteCluster, findCluster, isLeaving, isStill, left, ownerUID, remains } from "./children.ts";
+import { createCluster, headFacts, mirror, readiness, targetOf } from "./cluster.ts";
+import { findCondition, isTrue, withCondition } from "./conditions.ts";
+import { activeDeadline, type Deadline, preRunningDeadline } from "./deadlines.ts";
+import { failWith } from "./ending.ts";
+import type { ObservedRayJob } from "./observe.ts";
+import type { RayCommand } from "./ray.ts";
+import { currentRecord, nextNumber, statusOf } from "./records.ts";
+import { awaitAbsence } from "./retry.ts";
+import { revise, reviseRecord } from "./status.ts";
+import { becomeSuspended, enterSuspending, wantsSuspension } from "./suspend.ts";
+import { type Problem, validateRayJob } from "./validate.ts";
+
+const PATROL = seconds(2);
+const STRANGER_PATROL = seconds(30);
+/** A head that has just become ready may need this long until its dashboard answers under its name. */
+const SETTLING = seconds(10);
+
+/** No attempt under way: a new RayJob, one whose spec was refused, or one that is suspended and shall go on. */
+export function begin(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const { job } = observed;
+  const problem = validateRayJob(job);
+  if (problem) return refuse(observed, problem, now);
+  const started = nextNumber(observed) > 0 || currentRecord(observed) !== undefined;
+  if (wantsSuspension(job)) {
+    const waiting = started ? awaitAbsence(observed, "everything", now) : undefined;
+    return waiting ?? becomeSuspended(observed, withCondition(statusOf(job), now, "SpecValid", true, "Valid"), now);
+  }
+  if (!job.metadata.finalizers?.includes(FINALIZER.rayJob)) return addFinalizer(observed);
+  const some = remains(observed, currentRecord(observed));
+  const waiting = started || left(some, "owners").length > 0 ? awaitAbsence(observed, "owners", now) : undefined;
+  return waiting ?? beginAttempt(observed, now);
+}
+
+/** A spec that cannot be run: said once for each different reason. A corrected one starts afresh. */
+function refuse({ job }: ObservedRayJob, problem: Problem, now: Instant): Decision<RayCommand> {
+  const status = statusOf(job);
+  let next = revise(status, {
+    jobDeploymentStatus: "ValidationFailed",
+    reason: "ValidationFailed",
+    message: problem.text,
+    endTime: status.jobDeploymentStatus === "ValidationFailed" ? status.endTime : toWire(now),
+  });
+  next = withCondition(next, now, "SpecValid", false, "Invalid", problem.text);
+  next = withCondition(next, now, "Failed", true, "ValidationFailed", problem.text);
+  return {
+    summary: problem.text,
+    effects: [],
+    status: next,
+    events: status.message === problem.text ? [] : [invalid(job, problem)],
+  };
+}
+
+export const invalid = (job: ObservedRayJob["job"], problem: Problem) =>
+  ({
+    type: "Warning",
+    reason: `InvalidRayJob${problem.of}`,
+    action: "Validate",
+    note: `${job.metadata.namespace}/${job.metadata.name}: ${problem.text}`,
+  }) as const;
+
+function addFinalizer({ job }: ObservedRayJob): Decision<RayCommand> {
+  const { namespace = "", name, uid, resourceVersion, finalizers = [] } = job.metadata;
+  return {
+    summary: "adding the finalizer, so that a deletion stops the Ray job first",
+    effects: [
+      {
+        do: "patch",
+        ref: { kind: "RayJob", namespace, name, uid },
+        patch: { metadata: { finalizers: [...finalizers, FINALIZER.rayJob] } },
+        resourceVersion,
+        why: "a deletion shall stop the Ray job first",
+      },
+    ],
+    events: [],
+  };
+}
+
+/** Phase Initializing: make the RayCluster, wait until it is ready, learn Ray's session. */
+export function initialize(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const { job } = observed;
+  const record = currentRecord(observed);
+  if (!record?.rayClusterName) return { summary: "Initializing, but no attempt is recorded", effects: [], events: [] };
+  const status = job.status?.attempts?.length ? statusOf(job) : reviseRecord(statusOf(job), record, {});
+  if (wantsSuspension(job)) return enterSuspending(observed, status, record, now);
+  const deadlines = [activeDeadline(job), preRunningDeadline(job)].filter((deadline) => deadline !== undefined);
+  const passed = deadlines.find(({ at }) => now >= at);
+  if (passed) return tooLate(observed, status, record, passed, now);
+  const decision = prepare(observed, status, record, now);
+  return { ...decision, wakeAt: earliest(decision.wakeAt, ...deadlines.map(({ at }) => at)) };
+}
+
+/** Nothing has been submitted yet, so there is nothing to stop and nobody to ask. */
+function tooLate(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  { failure }: Deadline,
+  now: Instant,
+): Decision<RayCommand> {
+  const why = findCondition(status, "Started")?.message;
+  const message = why ? `${failure.message}. ${why}` : failure.message;
+  return failWith(observed, status, record, { ...failure, message }, now, {
+    events: [{ type: "Warning", reason: "DeadlineExceeded", action: "Stop", note: message }],
+  });
+}
+
+function prepare(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  now: Instant,
+): Decision<RayCommand> {
+  const found = findCluster(observed, record);
+  switch (found.is) {
+    case "absent":
+      return makeCluster(observed, status, record, now);
+    case "stranger": {
+      const message = `RayCluster ${record.rayClusterName} exists and does not belong to this RayJob; delete it.`;
+      const news = findCondition(status, "Started")?.message !== message;
+      return {
+        summary: message,
+        effects: [],
+        status: withCondition(status, now, "Started", false, "WaitingForCluster", message),
+        events: news ? [{ type: "Warning", reason: "FailedToCreateRayCluster", action: "Create", note: message }] : [],
+        wakeAt: now + STRANGER_PATROL,
+      };
+    }
+    case "leftover": {
+      const mine = ownerUID(found.object) === observed.job.metadata.uid && !isLeaving(found.object);
+      return {
+        summary: `waiting for the earlier RayCluster ${record.rayClusterName} to be gone`,
+        effects: mine ? [deleteCluster(found.object, "it belongs to an earlier attempt")] : [],
+        status,
+        events: [],
+      };
+    }
+    case "ours":
+      return handOver(observed, status, record, found.object as Stored<RayCluster>, now);
+  }
+}
+
+function makeCluster(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  now: Instant,
+): Decision<RayCommand> {
+  const { job } = observed;
+  const { namespace = "", name } = job.metadata;
+  const questions: readonly LiveQuestion[] = [
+    { ask: "get", kind: "RayJob", namespace, name },
+    { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName ?? "" },
+  ];
+  const [jobs, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
+  // An edit that cannot be run waits here, too: nothing has been made from the spec yet.
+  const problem = validateRayJob(job);
+  if (problem) return { summary: problem.text, effects: [], status, events: [] };
+  if (!jobs || !clusters) {
+    return { summary: "is the RayCluster really missing, in this attempt?", effects: [], events: [], ask: questions };
+  }
+  if (!isStill(observed, jobs[0]) || clusters.length > 0) {
+    return { summary: "the cache lags behind the API server", effects: [], events: [], wakeAt: now + PATROL };
+  }
+  return {
+    summary: `creating RayCluster ${record.rayClusterName}`,
+    effects: [createCluster(job, record)],
+    status,
+    events: [],
+  };
+}
+
+/** The cluster exists: when it is ready and Ray has told its session, the submission is journalled and may begin. */
+function handOver(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  cluster: Stored<RayCluster>,
+  now: Instant,
+): Decision<RayCommand> {
+  const ready = readiness(cluster, observed.pods);
+  if (!ready.ready) return waitForCluster(status, cluster, ready.why, now);
+  const target = targetOf(observed, record, cluster);
+  const { answer } = observed.ray;
+  // Asked of this head, after its container had started: an earlier answer may be another head's.
+  const fresh =
+    answer && answer.requestedAt >= headFacts(cluster, observed.pods, undefined).changedAt ? answer : undefined;
+  if (!target || !fresh?.session) return waitForDashboard(observed, status, record, cluster, ready.since, now);
+  let next = reviseRecord(status, record, {
+    headPodUID: ready.head.metadata.uid,
+    raySession: fresh.session,
+    submissionStartTime: toWire(now),
+  });
+  next = revise(next, {
+    jobDeploymentStatus: "Running",
+    dashboardURL: target.dashboard,
+    rayClusterStatus: mirror(next.rayClusterStatus, cluster.status),
+    jobStatusCheckFailureStartTime: undefined,
+    message: undefined,
+  });
+  const message = `RayCluster ${cluster.metadata.name} is ready; job ${record.jobId} is being submitted.`;
+  return {
+    summary: message,
+    effects: [],
+    status: withCondition(next, now, "Started", false, "WaitingForSubmission", message),
+    events: [],
+  };
+}
+
+/** The cluster's status is copied only when the reason to wait changes: a copy at each step would be a write at each. */
+function waitForCluster(status: RayJobStatus, cluster: RayCluster, why: string, now: Instant): Decision<RayCommand> {
+  const news = findCondition(status, "Started")?.message !== why;
+  const copied = news ? revise(status, { rayClusterStatus: mirror(status.rayClusterStatus, cluster.status) }) : status;
+  return {
+    summary: why,
+    effects: [],
+    status: withCondition(copied, now, "Started", isTrue(status, "Started"), "WaitingForCluster", why),
+    events: [],
+  };
+}
+
+/** Ready, and yet Ray tells nothing: the status-check timer runs here, too, so that this cannot last for ever. */
+function waitForDashboard(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  cluster: RayCluster,
+  readySince: Instant,
+  now: Instant,
+): Decision<RayCommand> {
+  const { ray, settings } = observed;
+  const { answer } = ray;
+  const summary = "waiting for Ray's dashboard to tell its session";
+  const start = fromWire(status.jobStatusCheckFailureStartTime);
+  const silent = answer !== undefined && answer.session === undefined && answer.requestedAt >= readySince + SETTLING;
+  const error = answer?.job.kind === "none" ? answer.job.error : "no session was told";
+  if (start !== undefined && answer && answer.requestedAt >= start + settings.statusCheckTimeout && silent) {
+    const message = `RayCluster ${cluster.metadata.name} is ready, but its dashboard has not answered since ${status.jobStatusCheckFailureStartTime}: ${error}`;
+    const failure = { reason: "JobStatusCheckTimeoutExceeded", cause: "StatusCheckTimeout", message } as const;
+    return failWith(observed, status, record, failure, now);
+  }
+  if (!silent || start !== undefined) return { summary, effects: [], status, events: [], wakeAt: now + PATROL };
+  const message = `RayCluster ${cluster.metadata.name} is ready; its dashboard does not answer: ${error}`;
+  const next = revise(status, { jobStatusCheckFailureStartTime: toWire(now) });
+  return {
+    summary: message,
+    effects: [],
+    status: withCondition(next, now, "Started", false, "WaitingForCluster", message),
+    events: [],
+    wakeAt: now + PATROL,
+  };
+}

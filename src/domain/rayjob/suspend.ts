@@ -1,0 +1,86 @@
+/**
+ * Suspending and Suspended.
+ *
+ * Once begun, a suspension is carried through, whatever `suspend` says meanwhile: half a deleted attempt is never
+ * resumed. `Suspended` is said only when nothing is left, Pods in Terminating included, since whoever manages quota
+ * gives it away at that word.
+ */
+import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
+import type { Decision } from "../decision.ts";
+import { type Instant, seconds, toWire } from "../time.ts";
+import { cleanUp, enumerate, left, proof, proofOfAbsence, remains } from "./children.ts";
+import { withCondition } from "./conditions.ts";
+import type { ObservedRayJob } from "./observe.ts";
+import type { RayCommand } from "./ray.ts";
+import { currentRecord, statusOf } from "./records.ts";
+import { nothingUnderWay, revise, reviseRecord } from "./status.ts";
+
+/** Validation refuses `suspend` without `shutdownAfterJobFinishes`; a running job's such edit is no suspension. */
+export const wantsSuspension = ({ spec }: RayJob): boolean =>
+  spec.suspend === true && spec.shutdownAfterJobFinishes === true;
+
+/** From any phase in which an attempt is under way. */
+export function enterSuspending(
+  { job }: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord | undefined,
+  now: Instant,
+): Decision<RayCommand> {
+  const ended = record
+    ? reviseRecord(status, record, { endTime: record.endTime ?? toWire(now), message: "The RayJob was suspended." })
+    : status;
+  const message = "Deleting everything of this RayJob.";
+  return {
+    summary: "suspend is set: cleaning up",
+    effects: [],
+    status: revise(withCondition(ended, now, "Suspended", false, "Suspending", message), {
+      jobDeploymentStatus: "Suspending",
+    }),
+    events: [
+      {
+        type: "Normal",
+        reason: "Suspending",
+        action: "Suspend",
+        note: `Suspending RayJob ${job.metadata.namespace}/${job.metadata.name}`,
+      },
+    ],
+  };
+}
+
+/** Phase Suspending: delete, and wait until nothing is left. */
+export function suspending(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const record = currentRecord(observed);
+  const some = remains(observed, record);
+  const rest = left(some, "everything");
+  if (rest.length > 0) {
+    const message = `Waiting for ${enumerate(rest)} to be gone.`;
+    return { summary: message, effects: cleanUp(some, "the RayJob is being suspended"), events: [] };
+  }
+  const questions = proofOfAbsence(observed, record, "everything");
+  const proven = proof(observed, questions);
+  if (proven === "unasked") return { summary: "is really nothing left?", effects: [], events: [], ask: questions };
+  if (proven.left > 0)
+    return { summary: "the cache lags: something is left", effects: [], events: [], wakeAt: now + seconds(1) };
+  return becomeSuspended(observed, statusOf(observed.job), now);
+}
+
+/** Nothing exists: say so. Also the answer to a RayJob that was born suspended, which never had anything. */
+export function becomeSuspended({ job }: ObservedRayJob, status: RayJobStatus, now: Instant): Decision<RayCommand> {
+  let next = revise(status, { ...nothingUnderWay, jobDeploymentStatus: "Suspended" });
+  next = withCondition(next, now, "Suspended", true, "Suspended", "Nothing of this RayJob is left.");
+  next = withCondition(next, now, "Retrying", false, "NotRetrying");
+  next = withCondition(next, now, "ResourcesReleased", true, "Released", "No Pod of this RayJob exists.");
+  return {
+    summary: "suspended: nothing is left",
+    effects: [],
+    status: next,
+    events: [
+      {
+        type: "Normal",
+        reason: "Suspended",
+        action: "Suspend",
+        note: `Suspended RayJob ${job.metadata.namespace}/${job.metadata.name}; nothing of it is left`,
+      },
+    ],
+  };
+}

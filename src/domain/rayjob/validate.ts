@@ -1,0 +1,203 @@
+/**
+ * Whether a RayJob can be run, beyond what its schema says.
+ *
+ * Answers: the first thing that is wrong with it, in KubeRay's order and words where KubeRay refuses it, too.
+ * A field whose behaviour is not built is refused, in words that name the field and the remedy; nothing is silently
+ * ignored.
+ */
+import { LABEL } from "../../api/labels.ts";
+import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
+import { parseRuntimeEnv } from "../../api/runtimeEnv.ts";
+import { clusterSpecProblems, inOneText, rayClusterProblems } from "../raycluster/validate.ts";
+import { parseResources } from "./request.ts";
+
+export interface Problem {
+  readonly of: "Metadata" | "Spec" | "Status";
+  readonly text: string;
+}
+
+/** So that the RayCluster's name, six characters longer, fits its own limit of 53. */
+const LONGEST_NAME = 47;
+const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1035_TEXT =
+  "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name', or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+
+const INVALID = "The RayJob spec is invalid: ";
+const METADATA = "The RayJob metadata is invalid: ";
+
+/** The first problem, in the order metadata, spec, status; undefined when there is none. */
+export function validateRayJob(job: RayJob): Problem | undefined {
+  const { name = "" } = job.metadata;
+  if (name.length > LONGEST_NAME) {
+    return { of: "Metadata", text: `${METADATA}RayJob name should be no more than ${LONGEST_NAME} characters` };
+  }
+  if (!DNS_1035.test(name)) {
+    return { of: "Metadata", text: `${METADATA}RayJob name should be a valid DNS1035 label: [${DNS_1035_TEXT}]` };
+  }
+  for (const rule of rules) {
+    const text = rule(job.spec ?? {}, job);
+    if (text !== undefined) return { of: "Spec", text };
+  }
+  return undefined;
+}
+
+/** Text of the problem, or undefined. */
+type SpecRule = (spec: RayJobSpec, job: RayJob) => string | undefined;
+
+const refuse =
+  (wrong: (spec: RayJobSpec, job: RayJob) => boolean, text: string): SpecRule =>
+  (spec, job) =>
+    wrong(spec, job) ? text : undefined;
+
+const selects = (spec: RayJobSpec): boolean => Object.keys(spec.clusterSelector ?? {}).length > 0;
+const modeIs = (spec: RayJobSpec, mode: string): boolean => spec.submissionMode === mode;
+const MODES = ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"];
+
+/** In KubeRay's order; ours stand where they belong by subject. */
+const rules: readonly SpecRule[] = [
+  (spec) =>
+    spec.submissionMode && !MODES.includes(spec.submissionMode)
+      ? `${INVALID}submissionMode ${JSON.stringify(spec.submissionMode)} is unknown; use one of K8sJobMode, HTTPMode`
+      : undefined,
+  refuse(
+    (spec) => spec.suspend === true && !spec.shutdownAfterJobFinishes,
+    `${INVALID}a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended`,
+  ),
+  refuse(
+    (spec) => (spec.ttlSecondsAfterFinished ?? 0) < 0,
+    `${INVALID}TTLSecondsAfterFinished must be a non-negative integer`,
+  ),
+  refuse(
+    (spec) => (spec.ttlSecondsAfterFinished ?? 0) > 0 && !spec.shutdownAfterJobFinishes,
+    `${INVALID}a RayJob with shutdownAfterJobFinishes set to false cannot have TTLSecondsAfterFinished`,
+  ),
+  refuse(
+    (spec) => spec.deletionStrategy !== undefined,
+    notBuilt(
+      "deletionStrategy",
+      "remove it; shutdownAfterJobFinishes with ttlSecondsAfterFinished deletes the RayCluster",
+    ),
+  ),
+  refuse(
+    (spec) => spec.suspend === true && selects(spec),
+    `${INVALID}the ClusterSelector mode doesn't support the suspend operation`,
+  ),
+  refuse(
+    (spec) => spec.rayClusterSpec === undefined && !selects(spec),
+    `${INVALID}one of RayClusterSpec or ClusterSelector must be set`,
+  ),
+  refuse(
+    (spec) => selects(spec) && !spec.clusterSelector?.[LABEL.cluster],
+    "cluster name in ClusterSelector should not be empty",
+  ),
+  refuse((spec) => selects(spec) && modeIs(spec, "SidecarMode"), "ClusterSelector is not supported in SidecarMode"),
+  refuse(
+    (spec) => selects(spec) && (spec.backoffLimit ?? 0) > 0,
+    `${INVALID}BackoffLimit is incompatible with ClusterSelector mode`,
+  ),
+  refuse(
+    (spec) => modeIs(spec, "InteractiveMode") && (spec.backoffLimit ?? 0) > 0,
+    `${INVALID}BackoffLimit is incompatible with InteractiveMode`,
+  ),
+  refuse(
+    (spec) => modeIs(spec, "SidecarMode") && spec.submitterPodTemplate !== undefined,
+    "Currently, SidecarMode doesn't support SubmitterPodTemplate",
+  ),
+  refuse(
+    (spec) => modeIs(spec, "SidecarMode") && spec.submitterConfig !== undefined,
+    "Currently, SidecarMode doesn't support SubmitterConfig",
+  ),
+  refuse(selects, notBuilt("clusterSelector", "remove it and describe the cluster in rayClusterSpec")),
+  refuse(
+    (spec) => modeIs(spec, "SidecarMode") || modeIs(spec, "InteractiveMode"),
+    notBuilt("submissionMode SidecarMode or InteractiveMode", "use K8sJobMode or HTTPMode"),
+  ),
+  refuse(
+    (spec) => spec.retryStrategy?.type === "BlockingRecreate",
+    notBuilt("retryStrategy.type BlockingRecreate", "remove it or use Recreate"),
+  ),
+  refuse(
+    (spec) => spec.retryStrategy?.blockingTimeoutSeconds !== undefined,
+    `${INVALID}retryStrategy.blockingTimeoutSeconds requires type BlockingRecreate`,
+  ),
+  refuse(
+    (spec) => spec.submitterPodTemplate !== undefined,
+    notBuilt(
+      "submitterPodTemplate",
+      "remove it; the submitter takes image, pull secrets and service account from the head's template",
+    ),
+  ),
+  refuse(
+    (spec) => (spec.submitterConfig?.backoffLimit ?? 0) < 0,
+    `${INVALID}submitterConfig.backoffLimit must be a non-negative integer`,
+  ),
+  refuse(
+    (spec) => spec.rayClusterSpec?.suspend === true,
+    `${INVALID}rayClusterSpec.suspend cannot be set; set suspend of the RayJob, which starts no cluster at all`,
+  ),
+  refuse(
+    (spec) => Boolean(spec.rayClusterSpec?.upgradeStrategy?.type),
+    `${INVALID}rayClusterSpec.upgradeStrategy cannot be set for the RayCluster of a RayJob`,
+  ),
+  cluster,
+  (spec) => {
+    const parsed = parseRuntimeEnv(spec.runtimeEnvYAML ?? "");
+    return parsed.ok ? undefined : `failed to unmarshal RuntimeEnvYAML: ${spec.runtimeEnvYAML}: ${parsed.error}`;
+  },
+  (spec) => {
+    try {
+      if (spec.entrypointResources) parseResources(spec.entrypointResources);
+      return undefined;
+    } catch (error) {
+      return `${INVALID}${(error as Error).message}`;
+    }
+  },
+  refuse(
+    (spec) => !spec.entrypoint?.trim(),
+    `${INVALID}entrypoint must not be empty; it is the shell command that Ray runs as the job`,
+  ),
+  refuse(
+    (spec) => /[\s/?#%\p{Cc}]/u.test(spec.jobId ?? ""),
+    `${INVALID}jobId must not contain white space or any of / ? # %, since it is part of a URL`,
+  ),
+  refuse((spec) => (spec.entrypointNumCpus ?? 0) < 0, `${INVALID}entrypointNumCpus must not be negative`),
+  refuse((spec) => (spec.entrypointNumGpus ?? 0) < 0, `${INVALID}entrypointNumGpus must not be negative`),
+  oldRayWithMetadata,
+  refuse(
+    (spec) => spec.activeDeadlineSeconds !== undefined && spec.activeDeadlineSeconds <= 0,
+    `${INVALID}activeDeadlineSeconds must be a positive integer`,
+  ),
+  refuse(
+    (spec) => spec.preRunningDeadlineSeconds !== undefined && spec.preRunningDeadlineSeconds <= 0,
+    `${INVALID}preRunningDeadlineSeconds must be a positive integer`,
+  ),
+  refuse((spec) => (spec.backoffLimit ?? 0) < 0, `${INVALID}backoffLimit must be a positive integer`),
+];
+
+function notBuilt(field: string, remedy: string): string {
+  return `${INVALID}${field} is not supported yet: ${remedy}`;
+}
+
+/** The RayCluster gets the RayJob's annotations, so they are looked at as if they were its own. */
+function cluster({ rayClusterSpec }: RayJobSpec, job: RayJob): string | undefined {
+  if (!rayClusterSpec) return undefined;
+  const { annotations, labels, name, namespace } = job.metadata;
+  const asCluster = { metadata: { name, namespace, annotations, labels }, spec: rayClusterSpec };
+  const problems = [
+    ...clusterSpecProblems(rayClusterSpec, "spec.rayClusterSpec"),
+    ...rayClusterProblems(asCluster).metadata,
+  ];
+  return problems.length > 0 ? `${INVALID}${inOneText(problems)}` : undefined;
+}
+
+/** Ray took metadata of a submission from 2.6.0 on. */
+function oldRayWithMetadata(spec: RayJobSpec): string | undefined {
+  const version = spec.rayClusterSpec?.rayVersion;
+  if (!version || Object.keys(spec.metadata ?? {}).length === 0) return undefined;
+  const parts = /^v?(\d+)\.(\d+)/.exec(version);
+  if (!parts)
+    return `${INVALID}failed to parse Ray version: rayClusterSpec.rayVersion is ${JSON.stringify(version)}; write it like 2.56.0`;
+  const [major, minor] = [Number(parts[1]), Number(parts[2])];
+  const old = major < 2 || (major === 2 && minor < 6);
+  return old ? `${INVALID}the Ray version must be at least 2.6.0 to use the metadata field` : undefined;
+}
