@@ -68,6 +68,8 @@ export interface Operator {
   readonly done: Promise<void>;
   /** Whether the caches are filled: what `/readyz` tells. */
   readonly ready: boolean;
+  /** What it watches, for metrics to read. */
+  readonly caches: Readonly<Pick<Caches, "rayJobs" | "rayClusters">>;
 }
 
 /** Starts the operator; it runs until `stop()`, `signal` or the loss of its lease. */
@@ -116,6 +118,7 @@ export function startOperator(options: OperatorOptions): Operator {
       return done;
     },
     done,
+    caches,
     get ready() {
       return ready;
     },
