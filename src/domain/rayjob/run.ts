@@ -6,7 +6,8 @@
  * `submissionStartTime` are journalled before this phase is entered (start.ts).
  * Next: ending.ts, when the attempt is over.
  */
-import { ANNOTATION } from "../../api/labels.ts";
+import type { Service } from "../../api/kubernetes.ts";
+import { ANNOTATION, LABEL, NODE_TYPE } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
@@ -21,17 +22,19 @@ import {
   isLeaving,
   isStill,
   ownerUID,
+  standing,
 } from "./children.ts";
 import { headFacts, mirror, targetOf } from "./cluster.ts";
 import { findCondition, withCondition } from "./conditions.ts";
 import { activeDeadline, isBeingStopped, mayNotice, notice, stopping } from "./deadlines.ts";
 import { endWith, failWith } from "./ending.ts";
+import { headServiceName } from "./names.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand, type RayJobInfo, type RayTarget, type SubmitRequest } from "./ray.ts";
 import { currentRecord, statusOf } from "./records.ts";
 import { buildRequest } from "./request.ts";
 import { createHeadService } from "./service.ts";
-import { revise, reviseRecord } from "./status.ts";
+import { revise, reviseRecord, same } from "./status.ts";
 import { createSubmitter, isDone, type Submitter, submitterState } from "./submitter.ts";
 import { enterSuspending, wantsSuspension } from "./suspend.ts";
 import { DEAD_NODE_PATIENCE, type Evidence, type Verdict, verdict } from "./verdict.ts";
@@ -42,6 +45,8 @@ const SETTLING = seconds(10);
 const SUBMIT_PAUSE = seconds(5);
 /** While an answer is awaited; the poller usually wakes us earlier. */
 const PATROL = seconds(2);
+/** While a stranger bears a name that is needed; it is not watched. */
+const STRANGER_PATROL = seconds(30);
 
 export function run(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const found = currentRecord(observed);
@@ -112,7 +117,7 @@ function gather(
       ask: "list",
       kind: "Pod",
       namespace,
-      labels: { "ray.io/cluster": record.rayClusterName ?? "", "ray.io/node-type": "head" },
+      labels: { [LABEL.cluster]: record.rayClusterName ?? "", [LABEL.nodeType]: NODE_TYPE.head },
     },
   ];
   const heads = observed.live.get(questionKey(headQuestions[0]!));
@@ -389,77 +394,96 @@ function requestOf({ observed, record }: Pass): { value: SubmitRequest } | { pro
   }
 }
 
-/** The status of this pass, with the objects that are still missing: submitter and head Service. */
+/**
+ * What was learnt is written first; what is missing is made in the pass after. An object that the API server refuses
+ * for ever (a quota, a webhook) then keeps nothing from being known.
+ */
 function make(
   pass: Pass,
   summary: string,
   events: readonly EventSpec[],
   wakeAt: Instant | undefined,
 ): Decision<RayCommand> {
-  const service = headService(pass);
-  const submitter = ensureSubmitter(pass);
-  if ("ask" in submitter) return { summary: submitter.why, effects: [], events: [], ask: submitter.ask };
+  const { observed, status } = pass;
+  if (!same(status, observed.job.status)) return { summary, effects: [], status, events, wakeAt };
+  const made = [ensureSubmitter(pass), ensureHeadService(pass)];
+  const ask = made.flatMap((one) => one.ask ?? []);
+  if (ask.length > 0) return { summary: "is what is to be made really missing?", effects: [], events: [], ask };
   return {
     summary,
-    effects: [...service, ...submitter.effects],
-    status: submitter.status,
-    events: [...events, ...submitter.events],
-    wakeAt: earliest(wakeAt, submitter.wakeAt),
+    effects: made.flatMap((one) => one.effects ?? []),
+    status: made[0]!.status ?? status,
+    events: [...events, ...made.flatMap((one) => one.events ?? [])],
+    wakeAt: earliest(wakeAt, ...made.map((one) => one.wakeAt)),
   };
 }
 
-function headService({ observed, record, cluster }: Pass): readonly Effect<RayCommand>[] {
-  if (!cluster || isLeaving(cluster) || record.ownsCluster === false) return [];
-  const existing = findHeadService(observed);
-  if (!existing) return [createHeadService(observed.job, record, cluster, observed.settings)];
-  const selector = (existing as Stored & { spec?: { selector?: Record<string, string> } }).spec?.selector ?? {};
-  const stale =
-    ownerUID(existing) === observed.job.metadata.uid && selector["ray.io/cluster"] !== record.rayClusterName;
-  return stale && !isLeaving(existing) ? [deleteService(existing, "it leads to an earlier attempt's head")] : [];
+/** What is to be done about an object that the attempt needs. Nothing, where it is there. */
+interface Ensured {
+  readonly status?: RayJobStatus;
+  readonly effects?: readonly Effect<RayCommand>[];
+  readonly events?: readonly EventSpec[];
+  readonly wakeAt?: Instant;
+  readonly ask?: readonly LiveQuestion[];
 }
 
-interface Ensured {
-  readonly status: RayJobStatus;
-  readonly effects: readonly Effect<RayCommand>[];
-  readonly events: readonly EventSpec[];
-  readonly wakeAt?: Instant;
+/** A convenience for users: a stranger of that name is left alone, and the job runs without it. */
+function ensureHeadService({ observed, record, cluster, now }: Pass): Ensured {
+  if (!cluster || isLeaving(cluster) || record.ownsCluster === false) return {};
+  const existing = findHeadService(observed);
+  if (existing) {
+    const { selector } = (existing as Stored<Service>).spec ?? {};
+    const stale =
+      ownerUID(existing) === observed.job.metadata.uid && selector?.[LABEL.cluster] !== record.rayClusterName;
+    const effects =
+      stale && !isLeaving(existing) ? [deleteService(existing, "it leads to an earlier attempt's head")] : [];
+    return { effects };
+  }
+  const { name, namespace = "" } = observed.job.metadata;
+  const question: LiveQuestion = { ask: "get", kind: "Service", namespace, name: headServiceName(name) };
+  const answer = observed.live.get(questionKey(question));
+  if (!answer) return { ask: [question] };
+  if (answer.length > 0) return { wakeAt: now + STRANGER_PATROL };
+  return { effects: [createHeadService(observed.job, record, cluster, observed.settings)] };
 }
 
 /** The submitter exists once an attempt, and once more where it was deleted after the job was seen. */
-function ensureSubmitter(pass: Pass): Ensured | { readonly ask: readonly LiveQuestion[]; readonly why: string } {
-  const { observed, record, cluster, evidence, status, now, target } = pass;
-  const nothing: Ensured = { status, effects: [], events: [] };
-  if (record.submissionMode !== "K8sJobMode" || !cluster || isLeaving(cluster) || !target) return nothing;
-  if (record.raySession === undefined || record.submissionStartTime === undefined) return nothing;
-  if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job))) return nothing;
+function ensureSubmitter(pass: Pass): Ensured {
+  const { observed, record, cluster, evidence, now, target } = pass;
+  if (record.submissionMode !== "K8sJobMode" || !cluster || isLeaving(cluster) || !target) return {};
+  if (record.raySession === undefined || record.submissionStartTime === undefined) return {};
+  if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job))) return {};
   const { submitter } = evidence;
   const { name, namespace = "", uid } = observed.job.metadata;
   if (submitter.is === "leftover") {
     const { object } = submitter;
     const mine = ownerUID(object) === uid && !isLeaving(object);
-    return {
-      ...nothing,
-      effects: mine ? [deleteSubmitter(object, "it belongs to an earlier attempt")] : [],
-      wakeAt: now + PATROL,
-    };
+    return { effects: mine ? [deleteSubmitter(object, "it belongs to an earlier attempt")] : [], wakeAt: now + PATROL };
   }
-  if (submitter.is === "stranger") {
-    const message = `Kubernetes Job ${namespace}/${name} exists and does not belong to this RayJob; delete it, or name the RayJob otherwise.`;
-    return { ...nothing, ...cannotSubmit(status, message, now), wakeAt: now + seconds(30) };
-  }
-  if (submitter.is !== "absent") return nothing;
+  if (submitter.is === "stranger") return nameTaken(pass);
+  if (submitter.is !== "absent") return {};
   const questions: readonly LiveQuestion[] = [
     { ask: "get", kind: "RayJob", namespace, name },
     { ask: "get", kind: "Job", namespace, name },
   ];
   const [jobs, submitters] = questions.map((question) => observed.live.get(questionKey(question)));
-  if (!jobs || !submitters) return { ask: questions, why: "is the submitter really missing, in this attempt?" };
+  if (!jobs || !submitters) return { ask: questions };
+  const [existing] = submitters;
+  if (existing && standing(existing, observed, record.number) === "stranger") return nameTaken(pass);
   // The cache lags: what it says about this attempt is over, or the submitter is there already.
-  if (!isStill(observed, jobs[0]) || submitters.length > 0) return { ...nothing, wakeAt: now + PATROL };
+  if (!isStill(observed, jobs[0]) || existing) return { wakeAt: now + PATROL };
   const request = requestOf(pass);
-  if ("problem" in request) return { ...nothing, ...cannotSubmit(status, request.problem, now) };
+  if ("problem" in request) return cannotSubmit(pass, request.problem);
   const { settings, job } = observed;
-  return { ...nothing, effects: [createSubmitter(job, record, cluster, request.value, target.dashboard, settings)] };
+  return { effects: [createSubmitter(job, record, cluster, request.value, target.dashboard, settings)] };
+}
+
+function nameTaken(pass: Pass): Ensured {
+  const { name, namespace } = pass.observed.job.metadata;
+  return cannotSubmit(
+    pass,
+    `Kubernetes Job ${namespace}/${name} exists and does not belong to this RayJob; delete it, or name the RayJob otherwise.`,
+  );
 }
 
 const mayFollowAgain = (status: RayJobStatus): boolean => {
@@ -467,13 +491,12 @@ const mayFollowAgain = (status: RayJobStatus): boolean => {
   return status.jobStatus === "RUNNING" && health?.reason === "Deleted" && health.message !== DELETED_TWICE;
 };
 
-function cannotSubmit(status: RayJobStatus, message: string, now: Instant) {
-  const next = withCondition(status, now, "Started", false, "WaitingForSubmission", message);
+function cannotSubmit({ status, now }: Pass, message: string): Ensured {
   const news = findCondition(status, "Started")?.message !== message;
+  const event = { type: "Warning", reason: "FailedToCreateRayJobSubmitter", action: "Create", note: message } as const;
   return {
-    status: next,
-    events: news
-      ? ([{ type: "Warning", reason: "FailedToCreateRayJobSubmitter", action: "Create", note: message }] as const)
-      : [],
+    status: withCondition(status, now, "Started", false, "WaitingForSubmission", message),
+    events: news ? [event] : [],
+    wakeAt: now + STRANGER_PATROL,
   };
 }
