@@ -192,7 +192,7 @@ describe("a submission", () => {
   });
 
   it("reports the last line of a traceback", async () => {
-    const body = 'Traceback (most recent call last):\n  File "a.py"\nOSError: disk full\n';
+    const body = 'Traceback (most recent call last):\n  File "a.py"\nOSError: disk full\n.\n';
     const { dashboard: d } = dashboard({ "GET /api/version": version, "POST /api/jobs/": { status: 500, body } });
     expect((await d.submit(at, request, "session_1")).message).toBe("HTTP 500: OSError: disk full");
   });

@@ -102,10 +102,6 @@ export class Dashboard {
       if (response.body.includes("Please use a different submission_id")) {
         return { result: "done", message: "Ray knows this submission id already." };
       }
-      // The job agent's own refusal reaches us as a 500 of the head that quotes it.
-      if (/Request failed with status code 4\d\d/.test(response.body)) {
-        return { result: "refused", message: describe(response) };
-      }
       return undefined;
     });
   }
@@ -142,8 +138,11 @@ export class Dashboard {
       if (isSuccess(response)) return { result: "done", message: cut(response.body) };
       const answer = special(response);
       if (answer) return answer;
-      // 4xx: not taken. Anything else may come from a proxy or from halfway through Ray's own work.
-      const refused = response.status >= 400 && response.status < 500;
+      // 4xx: not taken. The job agent's own refusal reaches us as a 500 of the head that quotes it. Anything else may come
+      // from a proxy or from halfway through Ray's own work.
+      const refused =
+        (response.status >= 400 && response.status < 500) ||
+        /Request failed with status code 4\d\d/.test(response.body);
       return { result: refused ? "refused" : "unknown", message: describe(response) };
     } catch (error) {
       const sent = !(error instanceof RayTransportError) || error.maybeSent;
@@ -211,7 +210,8 @@ function parse(text: string): unknown {
 
 /** A traceback's last line is what a user can act on. */
 function describe({ status, body }: RayResponse): string {
-  const lines = body.trimEnd().split("\n");
+  // The head quotes the agent's traceback and ends it with a full stop on a line of its own.
+  const lines = body.split("\n").filter((line) => /\w/.test(line));
   const text = lines[0]?.startsWith("Traceback") ? lines.at(-1)! : body;
   return `HTTP ${status}: ${cut(text)}`;
 }

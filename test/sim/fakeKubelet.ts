@@ -64,6 +64,7 @@ export class FakeKubelet {
   readonly #client: KubeClient;
   readonly #runs = new Map<string, Run>();
   #addresses = 0;
+  #nodes = 0;
 
   constructor(options: KubeletOptions) {
     this.#options = options;
@@ -141,6 +142,13 @@ export class FakeKubelet {
   }
 
   async #bePlaced(run: Run): Promise<void> {
+    const { namespace, name } = run.pod.metadata;
+    const target = { apiVersion: "v1", kind: "Node", name: `node-${++this.#nodes}` };
+    const body = { apiVersion: "v1", kind: "Binding", metadata: { name, namespace }, target };
+    const path = `/api/v1/namespaces/${namespace}/pods/${name}/binding`;
+    const { status } = await this.#options.transport.request({ method: "POST", path, body });
+    // Deleted meanwhile.
+    if (status >= 300) return;
     const { imageError } = run.behaviour;
     const waiting: ContainerState = imageError
       ? { waiting: { reason: imageError, message: `Back-off pulling image` } }

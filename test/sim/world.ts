@@ -11,6 +11,7 @@ import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
+import { rules } from "../../src/api/rules.ts";
 import { type Config, configFrom } from "../../src/config.ts";
 import type { RayCommand, SubmitRequest } from "../../src/domain/rayjob/ray.ts";
 import type { PassTrace } from "../../src/machinery/controller.ts";
@@ -67,7 +68,9 @@ export class World {
 
   constructor(scripts: Scripts = {}) {
     this.#scripts = scripts;
-    this.kube = new SimKube({ clock: this.clock, crds: crds() });
+    this.kube = new SimKube({ clock: this.clock, crds: crds(), rules: Object.values(rules), seed: 1 });
+    const stop = this.kube.runControllers();
+    this.#end.signal.addEventListener("abort", stop);
     this.client = new KubeClient(this.kube.transport, { clock: this.clock });
     this.#services = new Informer<Service>({ client: this.client, clock: this.clock, type: services });
     this.ray = new FakeRay({
