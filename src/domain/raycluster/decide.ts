@@ -6,9 +6,11 @@
  * Next: head.ts, scale.ts, services.ts, suspend.ts; failures.ts for Pods that fail; status.ts for what is reported.
  */
 import { GROUP, LABEL, MANAGED_BY } from "../../api/labels.ts";
+import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import { type Decision, type EventSpec, type KubeEffect, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, type Instant, seconds } from "../time.ts";
+import { deleteAllPods } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
 import { type ClusterPods, isOwned, isTerminating, type ObservedRayCluster, sortPods } from "./observe.ts";
@@ -50,12 +52,19 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   const needsLive = plan.creates.length > 0 || suspend?.needsLiveAbsence === true;
   if (needsLive && !live) return { summary: step.summary, effects: [], events: [], ask: [question] };
 
-  // Pods that the API server has and the cache does not: counted twice, were anything made now.
+  // Pods that the API server has and the cache does not: made twice, were anything made now.
   const seen = new Set(pods.all.map((pod) => pod.metadata.uid));
-  const behind = needsLive && live!.some((pod) => isOwned(pod, cluster) && !seen.has(pod.metadata.uid!));
+  const unseen = needsLive ? live!.filter((pod) => isOwned(pod, cluster) && !seen.has(pod.metadata.uid!)) : [];
+  // A Pod whose label a user took off, to look at it in peace, is never in the cache: it only holds up a suspension.
+  const behind = unseen.some((pod) => suspend !== undefined || pod.metadata.labels?.[LABEL.nodeType] !== undefined);
   const phase: SuspendPhase = suspend === undefined ? "running" : behind ? "suspending" : suspend.next;
 
-  const effects = [...plan.others, ...plan.deletes, ...(behind ? [] : plan.creates.slice(0, MOST_CREATES))];
+  const effects = [
+    ...plan.others,
+    ...plan.deletes,
+    ...(suspend && behind ? deleteAllPods(cluster, unseen.filter((pod) => !isTerminating(pod)) as Stored[]) : []),
+    ...(behind ? [] : plan.creates.slice(0, MOST_CREATES)),
+  ];
   const status = nextStatus(observed, pods, phase, invalid, now);
   const wakeAt = earliest(plan.wakeAt, nextStuckAt(pods, now), behind ? now + CACHE_LAG : undefined);
   const rest = { summary: step.summary, events: invalidEvents(cluster, problems, invalid), wakeAt };

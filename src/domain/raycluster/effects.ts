@@ -51,7 +51,7 @@ export function deletePod(cluster: Stored<RayCluster>, pod: Stored<Pod>, nodeTyp
 }
 
 /** All Pods of a suspended cluster, announced once: one event tells as much as a hundred. */
-export function deleteAllPods(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): KubeEffect[] {
+export function deleteAllPods(cluster: Stored<RayCluster>, pods: readonly Stored[]): KubeEffect[] {
   const where = `${cluster.metadata.namespace}/${cluster.metadata.name}`;
   return pods.map((pod, index) => ({
     ...bareDelete(pod, "The RayCluster is being suspended."),
@@ -72,7 +72,7 @@ export function deleteAllPods(cluster: Stored<RayCluster>, pods: readonly Stored
   }));
 }
 
-function bareDelete(pod: Stored<Pod>, why: string) {
+function bareDelete(pod: Stored, why: string) {
   const { namespace, name, uid } = pod.metadata;
   return {
     do: "delete" as const,

@@ -67,12 +67,8 @@ export function nextStatus(
 }
 
 /** In one sentence: why the cluster is not ready; undefined when nothing is known to stand in its way. */
-export function clusterProblem(
-  observed: Pick<ObservedRayCluster, "cluster" | "pods">,
-  pods: ClusterPods,
-  now: Instant,
-): string | undefined {
-  const trouble = [headProblem(observed.cluster, pods, now)?.message, ...workerProblems(pods, now)].filter(
+function clusterProblem(cluster: Stored<RayCluster>, pods: ClusterPods, now: Instant): string | undefined {
+  const trouble = [headProblem(cluster, pods, now)?.message, ...workerProblems(pods, now)].filter(
     (text) => text !== undefined,
   );
   const [first, second] = trouble;
@@ -247,7 +243,7 @@ function provisioned(
     const message = "All Ray Pods are ready for the first time";
     return { type, status: "True", reason: "AllPodRunningAndReadyFirstTime", message };
   }
-  const problem = clusterProblem(observed, pods, now);
+  const problem = clusterProblem(observed.cluster, pods, now);
   const plain = "RayCluster Pods are being provisioned for first time";
   return not(problem ? `${plain}: ${problem}` : plain);
 }
@@ -259,6 +255,8 @@ const REFUSALS: Readonly<Record<string, string>> = {
   FailedToCreateHeadPod: "FailedCreateHeadPod",
   FailedToDeleteWorkerPod: "FailedDeleteWorkerPod",
   FailedToCreateWorkerPod: "FailedCreateWorkerPod",
+  // Ours: without its Service nobody finds the head.
+  FailedToCreateService: "FailedCreateService",
 };
 
 /** True while the API server refuses Pods, as with KubeRay, and, beyond it, while a failed Pod waits to be replaced. */

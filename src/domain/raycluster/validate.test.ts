@@ -1,0 +1,109 @@
+import { describe, expect, it } from "vitest";
+import type { RayClusterSpec } from "../../api/raycluster.ts";
+import { headGroup, rayCluster, workerGroup } from "./testing.ts";
+import { clusterSpecProblems, rayClusterProblems } from "./validate.ts";
+
+const withEnv = (name: string, value: string) => ({
+  headGroupSpec: headGroup({
+    template: { spec: { containers: [{ name: "ray", image: "i", env: [{ name, value }] }] } },
+  }),
+});
+const head = (more: Parameters<typeof headGroup>[0]) => ({ headGroupSpec: headGroup(more) });
+const workers = (...groups: Parameters<typeof workerGroup>[0][]) => ({ workerGroupSpecs: groups.map(workerGroup) });
+
+describe("a RayCluster", () => {
+  it("that is fine has no problems, at either extreme of its length", () => {
+    expect(rayClusterProblems(rayCluster())).toEqual({ metadata: [], spec: [] });
+    expect(rayClusterProblems(rayCluster({ workerGroupSpecs: undefined }, { name: "a".repeat(53) }))).toEqual({
+      metadata: [],
+      spec: [],
+    });
+  });
+
+  it.each<[string, Partial<RayClusterSpec>, RegExp]>([
+    ["autoscaling", { enableInTreeAutoscaling: true }, /^spec\.enableInTreeAutoscaling: .*not supported yet.*remove/],
+    ["options of the autoscaler", { autoscalerOptions: {} }, /^spec\.autoscalerOptions: .*remove/],
+    ["fault tolerance", { gcsFaultToleranceOptions: {} }, /^spec\.gcsFaultToleranceOptions: .*remove/],
+    ["tokens", { authOptions: { mode: "token" } }, /^spec\.authOptions: .*disabled/],
+    ["TLS", { tlsOptions: { enabled: true } }, /^spec\.tlsOptions: .*remove/],
+    ["network policies", { networkPolicy: {} }, /^spec\.networkPolicy: .*yourself/],
+    ["the history server", { historyServerOptions: {} }, /^spec\.historyServerOptions: .*remove/],
+    ["recreation on change", { upgradeStrategy: { type: "Recreate" } }, /^spec\.upgradeStrategy\.type: .*None/],
+    ["an Ingress", head({ enableIngress: true }), /^spec\.headGroupSpec\.enableIngress: .*yourself/],
+    ["several hosts a replica", workers({ numOfHosts: 2 }), /^spec\.workerGroupSpecs\[0\]\.numOfHosts: .*set it to 1/],
+    [
+      "idle time-outs",
+      workers({ idleTimeoutSeconds: 5 }),
+      /^spec\.workerGroupSpecs\[0\]\.idleTimeoutSeconds: .*remove/,
+    ],
+    ["priorities", workers({ priority: 1 }), /^spec\.workerGroupSpecs\[0\]\.priority: .*remove/],
+    ["Redis by the back door", withEnv("RAY_REDIS_ADDRESS", "r"), /RAY_REDIS_ADDRESS.*not supported yet; remove/],
+    ["autoscaling by the back door", withEnv("RAY_enable_autoscaler_v2", "1"), /RAY_enable_autoscaler_v2.*remove/],
+  ])("that asks for what is not built, %s, is refused with the remedy", (_, spec, words) => {
+    expect(clusterSpecProblems(rayCluster(spec).spec, "spec")).toEqual([expect.stringMatching(words)]);
+  });
+
+  it.each<[string, Partial<RayClusterSpec>]>([
+    ["authentication", { authOptions: { mode: "disabled" } }],
+    ["TLS", { tlsOptions: { enabled: false } }],
+    ["autoscaling", { enableInTreeAutoscaling: false }],
+    ["upgrades", { upgradeStrategy: { type: "None" } }],
+  ])("that says no to %s is accepted", (_, spec) => {
+    expect(clusterSpecProblems(rayCluster(spec).spec, "spec")).toEqual([]);
+  });
+
+  it.each<[string, Partial<RayClusterSpec>, RegExp]>([
+    [
+      "a head without containers",
+      head({ template: { spec: { containers: [] } } }),
+      /headGroupSpec\.template\.spec\.containers/,
+    ],
+    ["a template without a spec", head({ template: {} }), /headGroupSpec\.template\.spec\.containers/],
+    [
+      "resources given twice",
+      head({ resources: { CPU: "1" }, rayStartParams: { "num-cpus": "1" } }),
+      /resources: .*num-cpus/,
+    ],
+    ["resources that are no amounts", head({ resources: { CPU: "many" } }), /resources\[CPU\]: "many"/],
+    ["labels as a start parameter", head({ rayStartParams: { labels: "a=b" } }), /rayStartParams\.labels/],
+    ["labels that are none", workers({ labels: { "a b": "c" } }), /labels: "a b"/],
+    ["label values that are none", workers({ labels: { a: "-" } }), /labels\[a\]: "-"/],
+    ["two groups of one name", workers({}, {}), /^spec\.workerGroupSpecs\[1\]\.groupName: "small".*unique/],
+    ["a group without a name", workers({ groupName: "" }), /groupName/],
+    ["a group named as the head's", workers({ groupName: "headgroup" }), /reserved/],
+    ["a group named as no label may be", workers({ groupName: "a b" }), /groupName: "a b"/],
+    [
+      "bounds the wrong way round",
+      workers({ minReplicas: 3, maxReplicas: 2 }),
+      /minReplicas: 3 is larger than maxReplicas, 2/,
+    ],
+    ["negative bounds", workers({ minReplicas: -1 }), /negative/],
+    ["a missing bound", workers({ minReplicas: undefined as unknown as number }), /both must be set/],
+    ["a user name for Redis", head({ rayStartParams: { "redis-username": "u" } }), /redis-username/],
+  ])("with %s is refused", (_, spec, words) => {
+    expect(clusterSpecProblems(rayCluster(spec).spec, "spec")).toEqual([expect.stringMatching(words)]);
+  });
+
+  it.each([
+    ["too long", "a".repeat(54), /54 characters/],
+    ["beginning with a digit", "1a", /begin with a letter/],
+    ["with a dot", "a.b", /letters, digits/],
+  ])("whose name is %s is refused", (_, name, words) => {
+    expect(rayClusterProblems(rayCluster({}, { name })).metadata).toEqual([expect.stringMatching(words)]);
+  });
+
+  it.each([
+    ["ray.io/ft-enabled", "True", 1],
+    ["ray.io/ft-enabled", "false", 0],
+    ["ray.io/external-storage-namespace", "x", 1],
+    ["ray.io/enable-serve-service", "true", 1],
+  ])("with annotation %s: %s has %i problems", (key, value, count) => {
+    expect(rayClusterProblems(rayCluster({}, { annotations: { [key]: value } })).metadata).toHaveLength(count);
+  });
+
+  it("inside a RayJob is reported at its place there", () => {
+    expect(clusterSpecProblems(rayCluster({ networkPolicy: {} }).spec, "spec.rayClusterSpec")[0]).toMatch(
+      /^spec\.rayClusterSpec\.networkPolicy/,
+    );
+  });
+});
