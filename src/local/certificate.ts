@@ -54,8 +54,7 @@ export function selfSigned(now: number): Certificate {
 function der(tag: number, value: Buffer | readonly number[]): Buffer {
   const content = Buffer.from(value);
   const { length } = content;
-  const size =
-    length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
+  const size = length < 0x80 ? [length] : length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from([tag, ...size]), content]);
 }
 

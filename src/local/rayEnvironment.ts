@@ -45,7 +45,7 @@ export interface PrepareOptions {
   readonly signal?: AbortSignal;
 }
 
-interface Interpreter {
+export interface Interpreter {
   readonly executable: string;
   readonly version: readonly [number, number];
   readonly basePrefix: string;
@@ -59,7 +59,7 @@ export async function prepareRay(options: PrepareOptions): Promise<RayEnvironmen
   if (!/^\d+\.\d+\.\d+(?:rc\d+|\.post\d+)?$/.test(version)) {
     throw new CannotRun(`"${version}" is no version of Ray`, "Name an image like rayproject/ray:2.56.0.");
   }
-  const interpreter = await findPython(options.python ?? (process.env["RAYKEEPER_PYTHON"] || "python3"));
+  const interpreter = await findPython(options.python);
   const folder = await cacheFolder(options.cacheDir ?? defaultCacheDir(), "ray");
   const name = `${version}-py${interpreter.version.join(".")}-${process.arch}`;
   const root = join(folder, name);
@@ -101,7 +101,8 @@ async function usable({ python, root, basePrefix }: RayEnvironment): Promise<boo
   }
 }
 
-async function findPython(command: string): Promise<Interpreter> {
+/** The interpreter to build with and to run the node's helper. Throws CannotRun when there is none that will do. */
+export async function findPython(command = process.env["RAYKEEPER_PYTHON"] || "python3"): Promise<Interpreter> {
   const remedy = `Install Python 3.${OLDEST_PYTHON} or newer, or name one in RAYKEEPER_PYTHON.`;
   const script =
     "import json, os, sys; print(json.dumps([os.path.realpath(sys.executable), sys.version_info[:2], os.path.realpath(sys.base_prefix)]))";

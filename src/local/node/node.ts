@@ -12,7 +12,7 @@ import { toWire } from "../../domain/time.ts";
 import type { Clock } from "../../machinery/clock.ts";
 import { Events } from "../../machinery/events.ts";
 import { KubeClient } from "../../machinery/kube/client.ts";
-import { isAlreadyExists, isConflict, isNotFound } from "../../machinery/kube/errors.ts";
+import { errorFrom, isAlreadyExists, isConflict, isNotFound } from "../../machinery/kube/errors.ts";
 import { Informer } from "../../machinery/kube/informer.ts";
 import {
   configMaps,
@@ -160,9 +160,10 @@ export class LocalNode {
           target: { apiVersion: "v1", kind: "Node", name: NODE_NAME },
         };
         const path = resourcePath(pods, namespace, name, "binding");
-        const { status } = await this.#options.transport.request({ method: "POST", path, body });
+        const answer = await this.#options.transport.request({ method: "POST", path, body });
+        if (answer.status >= 300) throw errorFrom(answer, `POST ${path}`);
         const note = `Successfully assigned ${namespace}/${name} to ${NODE_NAME}`;
-        if (status < 300) this.#events.record(pod, { type: "Normal", reason: "Scheduled", action: "Binding", note });
+        this.#events.record(pod, { type: "Normal", reason: "Scheduled", action: "Binding", note });
         return;
       }
       const old = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
