@@ -97,21 +97,16 @@ function gather(
 ): Gathered | { readonly ask: readonly LiveQuestion[]; readonly why: string } {
   const { job, ray, settings } = observed;
   const status = job.status?.attempts?.length ? statusOf(job) : reviseRecord(statusOf(job), record, {});
-  const found = findCluster(observed, record);
-  const cluster = found.is === "absent" || found.is === "stranger" ? undefined : (found.object as Stored<RayCluster>);
   const namespace = job.metadata.namespace ?? "";
-  let clusterLost: string | undefined;
+  let found = findCluster(observed, record);
   if (found.is === "absent") {
     const question: LiveQuestion = { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName ?? "" };
     const answer = observed.live.get(questionKey(question));
     if (answer === undefined) return { ask: [question], why: "is the RayCluster really gone?" };
-    const [object] = answer;
-    if (!object) clusterLost = `RayCluster ${record.rayClusterName} was deleted`;
-  } else if (found.is === "stranger") {
-    clusterLost = `RayCluster ${record.rayClusterName} was replaced by one that does not belong to this RayJob`;
-  } else if (found.is === "leftover") {
-    clusterLost = `RayCluster ${record.rayClusterName} was deleted`;
+    const object = answer[0] as Stored<RayCluster> | undefined;
+    if (object) found = { is: standing(object, observed, record.number), object };
   }
+  const cluster = found.is === "absent" || found.is === "stranger" ? undefined : (found.object as Stored<RayCluster>);
   const headQuestions: readonly LiveQuestion[] = [
     {
       ask: "list",
@@ -126,7 +121,7 @@ function gather(
     head: headFacts(cluster, observed.pods, record.headPodUID),
     headAbsence: heads === undefined ? "unasked" : heads.some((pod) => !isLeaving(pod)) ? "refuted" : "confirmed",
     headQuestions,
-    clusterLost: record.ownsCluster === false ? undefined : clusterLost,
+    clusterLost: record.ownsCluster === false ? undefined : lossOf(found.is, record),
     submitter:
       record.submissionMode === "K8sJobMode"
         ? submitterState(findSubmitter(observed, record), observed.pods)
@@ -138,6 +133,13 @@ function gather(
     settings,
   };
   return { record, status, cluster, target: targetOf(observed, record, cluster), evidence };
+}
+
+function lossOf(is: ReturnType<typeof findCluster>["is"], record: AttemptRecord): string | undefined {
+  if (is === "ours") return undefined;
+  return is === "stranger"
+    ? `RayCluster ${record.rayClusterName} was replaced by one that does not belong to this RayJob`
+    : `RayCluster ${record.rayClusterName} was deleted`;
 }
 
 const isFaultTolerant = (cluster: RayCluster | undefined): boolean =>
