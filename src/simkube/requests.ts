@@ -48,6 +48,12 @@ export type PodLogs = (
   options: LogOptions,
 ) => AsyncIterable<string | Uint8Array> | Promise<AsyncIterable<string | Uint8Array>>;
 
+/** Passes a request on to what stands behind a Service, by a port's name or number; rejects when that does not answer. */
+export type ServiceProxy = (
+  to: { readonly namespace: string; readonly service: string; readonly port: string },
+  request: KubeRequest,
+) => Promise<KubeResponse>;
+
 /** An answer that goes on: lines of a watch, or the raw pieces of a log. */
 export type Streamed =
   | { readonly kind: "watch"; readonly watch: Watch; readonly headers: Readonly<Record<string, string>> }
@@ -65,6 +71,8 @@ export interface RequestParts {
   readonly clock: Clock;
   readonly bookmarkInterval: number;
   readonly podLogs: PodLogs;
+  /** Absent: nothing stands behind Services. */
+  readonly serviceProxy?: ServiceProxy;
   /** Open watches, so that they can be ended together. */
   readonly watches: Set<Watch>;
 }
@@ -241,6 +249,7 @@ async function subresource(
     return finished(200, write(request, target, parts), target.warnings);
   }
   if (resource.id === "/pods" && name === "log" && request.method === "GET") return log(target, parts, signal);
+  if (resource.id === "/services" && /^proxy(\/|$)/.test(name ?? "")) return proxied(request, target, parts);
   if (resource.id === "/pods" && name === "binding" && request.method === "POST") {
     const node = textAt(request.body, "target", "name");
     if (!node)
@@ -269,6 +278,20 @@ async function subresource(
     return finished(200, verbs.update({ ...target, subresource: undefined }, request.body));
   }
   throw noSuchPath();
+}
+
+/** `services/<name>:<port>/proxy/<path>`. */
+async function proxied(request: KubeRequest, target: Target, parts: RequestParts): Promise<Streamed> {
+  const [service = "", port = ""] = target.name!.split(":");
+  parts.verbs.get({ ...target, name: service, subresource: undefined });
+  const path = request.path.replace(/^.*?\/services\/[^/]+\/proxy/, "") || "/";
+  try {
+    if (!parts.serviceProxy) throw new Error("there is no network here");
+    const to = { namespace: target.namespace!, service, port };
+    return { kind: "answer", response: await parts.serviceProxy(to, { ...request, path }) };
+  } catch (error) {
+    throw new ApiError(503, "ServiceUnavailable", `error trying to reach service: ${(error as Error).message}`);
+  }
 }
 
 async function log(target: Target, parts: RequestParts, signal?: AbortSignal): Promise<Streamed> {

@@ -12,6 +12,7 @@
  */
 import { createHash } from "node:crypto";
 import type { KubeObject } from "../api/object.ts";
+import { rules as knownRules } from "../api/rules.ts";
 import type { Cancel, Clock } from "../machinery/clock.ts";
 import type { KubeRequest, KubeResponse, KubeStream, Transport } from "../machinery/kube/transport.ts";
 import { TransportError } from "../machinery/kube/transport.ts";
@@ -26,7 +27,7 @@ import { customResourceDefinitions, defined } from "./kinds/definition.ts";
 import { builtInKinds } from "./kinds/index.ts";
 import { Random } from "./random.ts";
 import { Registry } from "./registry.ts";
-import { copyLines, type PodLogs, type RequestParts, respond, type Streamed } from "./requests.ts";
+import { copyLines, type PodLogs, type RequestParts, respond, type ServiceProxy, type Streamed } from "./requests.ts";
 import type { Rule } from "./schema.ts";
 import { Storage } from "./storage.ts";
 import { type Admit, callOn, Verbs } from "./verbs.ts";
@@ -36,7 +37,7 @@ export interface SimKubeOptions {
   readonly clock: Clock;
   /** CustomResourceDefinitions that are there from the start. */
   readonly crds?: readonly KubeObject[];
-  /** CEL rules that can be enforced, found by their text (api/rules.ts); others are not. */
+  /** CEL rules that are enforced, found by their text; others are not. Those of our own kinds when absent. */
   readonly rules?: readonly Rule[];
   /** Fixes UIDs and generated names; without one they differ from run to run. */
   readonly seed?: number;
@@ -46,6 +47,8 @@ export interface SimKubeOptions {
   readonly bookmarkInterval?: number;
   /** Where the logs of containers are. */
   readonly podLogs?: PodLogs;
+  /** What stands behind Services, for `services/<name>/proxy`. */
+  readonly serviceProxy?: ServiceProxy;
   /** Asked before each write of an object, as an admission webhook is. */
   readonly admit?: Admit;
 }
@@ -70,13 +73,14 @@ export class SimKube {
   constructor({
     clock,
     crds = [],
-    rules = [],
+    rules = Object.values(knownRules),
     seed = Math.floor(Math.random() * 2 ** 32),
     history = 10_000,
     bookmarkInterval = 60_000,
     podLogs = () => {
       throw badRequest("there is no node here that could have written a log");
     },
+    serviceProxy,
     admit,
   }: SimKubeOptions) {
     this.clock = clock;
@@ -98,7 +102,7 @@ export class SimKube {
       endpoints: new EndpointsController(moved),
       cleanup: new Cleanup(moved),
     };
-    this.#parts = { ...moved, bookmarkInterval, podLogs, watches: this.#watches };
+    this.#parts = { ...moved, bookmarkInterval, podLogs, serviceProxy, watches: this.#watches };
     this.transport = { request: (...args) => this.#request(...args), stream: (...args) => this.#stream(...args) };
     for (const name of ["default", "kube-system"]) {
       this.verbs.create(callOn(builtInKinds.find(({ kind }) => kind === "Namespace")!), { metadata: { name } });

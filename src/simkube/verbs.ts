@@ -264,7 +264,8 @@ export class Verbs {
         `${resource.kind} in version "${version.name}" cannot be handled as a ${resource.kind}: json: cannot unmarshal ${unreadable.join(", ")}`,
       );
     }
-    const whole = frozen({ ...body, apiVersion, kind: resource.kind, metadata }) as Item;
+    const { apiVersion: _, kind: __, ...rest } = body;
+    const whole = frozen({ apiVersion, kind: resource.kind, ...rest, metadata }) as Item;
     const { namespace, name } = whole.metadata;
     if (namespace && namespace !== (call.namespace ?? "")) {
       throw badRequest("the namespace of the provided object does not match the namespace sent on the request");
