@@ -136,8 +136,8 @@ function desiredPods({ rayCluster }: Seen): number | undefined {
 
 /** Reasons a container may wait for that are no problem. */
 const ON_THE_WAY = new Set(["ContainerCreating", "PodInitializing"]);
-/** Probes fail while Ray starts; a Pod that stays unready shows in the count. Evicted and preempted Pods show themselves. */
-const NOISE = new Set(["Unhealthy"]);
+/** Probes fail while Ray starts; a Pod that stays unready shows in the count. The other two say what its status says, too. */
+const NOISE = new Set(["Unhealthy", "Failed", "BackOff"]);
 
 function problems(seen: Seen): { key: string; text: string }[] {
   const cluster = seen.rayJob?.status?.rayClusterName;
