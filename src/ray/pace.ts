@@ -7,19 +7,20 @@
  * | the last answer is older than `notBefore`                        | at `notBefore`, no sooner than the gap     |
  * | nudged: a Pod of the job changed, a command was carried out      | at once, no sooner than the gap            |
  * | the answer changed                                               | after 1 s                                  |
- * | nothing changed, pace `quick` (submitting, near a deadline)      | 1 s, then 1.6 times longer, 2 s at most    |
- * | nothing changed, pace `steady`                                   | 1 s, then 1.6 times longer, 8 s at most    |
+ * | nothing changed, pace `quick` (submitting, near a deadline)      | 1 s, then 1.3 times longer, 2 s at most    |
+ * | nothing changed, pace `steady`                                   | 1 s, then 1.3 times longer, 8 s at most    |
  * | no answer                                                        | as "nothing changed"                       |
  * | pace `off`                                                       | never                                      |
  *
- * 8 s, so that a job's end is seen within 10 s even where no Pod tells of it. The gap holds for a dashboard as a whole,
+ * A third longer each time, so that what a job's end is seen too late is small against how long it ran; 8 s, so that it
+ * is seen within 10 s even where no Pod tells of it. The gap holds for a dashboard as a whole,
  * so a head that two hundred jobs share is asked at most twice a second, and then for the list of all of them.
  */
 import type { PollPace } from "../domain/rayjob/ray.ts";
 
 /** Milliseconds. */
 export const FIRST_INTERVAL = 1000;
-export const GROWTH = 1.6;
+export const GROWTH = 1.3;
 export const LONGEST: Record<PollPace, number> = { quick: 2000, steady: 8000, off: Number.POSITIVE_INFINITY };
 /** Between two rounds at one dashboard. */
 export const GAP = 500;
