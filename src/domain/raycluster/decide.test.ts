@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { GROUP } from "../../api/labels.ts";
 import { minutes, seconds, toWire } from "../time.ts";
+import { delay } from "./failures.ts";
 import { desiredReplicas, hasEnded, isTerminating } from "./observe.ts";
 import { exited, headGroup, NOON, rayCluster, ready, World, waiting, withContainer, workerGroup } from "./testing.ts";
 
@@ -249,6 +250,51 @@ describe("Pods that fail again and again", () => {
     expect(world.pod("head").status?.phase).toBe("Pending");
   });
 
+  it("are not replaced before their time because somebody took the failed one away", () => {
+    const world = up();
+    fail(world, "head", "ray-head");
+    world.settle();
+    world.remove("demo-head");
+    world.wait(seconds(4));
+    expect(world.names()).not.toContain("demo-head");
+    world.wait(seconds(1));
+    expect(world.names()).toContain("demo-head");
+  });
+
+  it("are counted by group", () => {
+    const world = up();
+    fail(world, "head", "ray-head");
+    world.wait(seconds(5));
+    fail(world, world.workers()[0]!.metadata.name);
+    world.wait(seconds(5));
+    fail(world, "head", "ray-head");
+    world.wait(seconds(9));
+    expect(world.pod("head").status?.phase).toBe("Failed");
+    world.wait(seconds(1));
+    expect(world.pod("head").status?.phase).toBe("Pending");
+  });
+
+  it("do not include one that somebody deleted and that ended by it", () => {
+    const world = up();
+    world.terminate("demo-head");
+    fail(world, "head", "ray-head");
+    world.settle();
+    expect(world.writes).not.toContain("patch RayCluster");
+    world.reap();
+    world.settle();
+    expect(world.pod("head").status?.phase).toBe("Pending");
+  });
+
+  it.each([
+    [1, 5],
+    [2, 10],
+    [6, 160],
+    [7, 300],
+    [1000, 300],
+  ])("wait after failure %i for %i seconds", (count, wait) => {
+    expect(delay(count)).toBe(seconds(wait));
+  });
+
   it("of one group do not hold up another (defect 11 of KubeRay)", () => {
     const world = up(
       rayCluster({ workerGroupSpecs: [workerGroup(), workerGroup({ groupName: "large", replicas: 1 })] }),
@@ -308,6 +354,17 @@ describe("writes that the API server refuses", () => {
     world.refused = [refusal("fghij")];
     world.now += minutes(5);
     expect(world.decide().status).toBeUndefined();
+  });
+
+  it("are reported once a minute at most, though the server's words differ each time", () => {
+    const world = new World();
+    world.refused = [{ ...refusal("abcde"), message: "request 1 timed out" }];
+    world.pass();
+    world.refused = [{ ...refusal("abcde"), message: "request 2 timed out" }];
+    world.now += seconds(59);
+    expect(world.decide().status).toBeUndefined();
+    world.now += seconds(1);
+    expect(world.decide().status).toBeDefined();
   });
 
   it("are forgotten when they succeed", () => {

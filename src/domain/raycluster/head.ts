@@ -14,7 +14,7 @@ import type { Instant } from "../time.ts";
 import { createPod, deletePod } from "./effects.ts";
 import { describeFailure, failureOf, type Patience } from "./failures.ts";
 import { headPodName } from "./names.ts";
-import { type ClusterPods, isTerminating, type ObservedRayCluster } from "./observe.ts";
+import type { ClusterPods, ObservedRayCluster } from "./observe.ts";
 import type { Plan } from "./plan.ts";
 import { type NewPod, nodePod } from "./pod.ts";
 import { headStartParams } from "./start.ts";
@@ -49,7 +49,7 @@ export function planHead(observed: ObservedRayCluster, pods: ClusterPods, patien
   if (pods.heads.length > 1) return {};
 
   const [head] = pods.heads;
-  if (head) return isTerminating(head) ? {} : replaceFailed(cluster, head, patience, now);
+  if (head) return replaceFailed(cluster, head, patience, now);
   if (namesake(pods, cluster)) return {};
   if (now < patience.retryAt) return { wakeAt: patience.retryAt };
   return { creates: [createPod(cluster, headPod(cluster, settings), "head", "The cluster has no head Pod.")] };

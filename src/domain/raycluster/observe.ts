@@ -62,7 +62,7 @@ export const readyCondition = (pod: Pod) => pod.status?.conditions?.find((condit
 
 /** Running, and not said to be unready: a Pod without a Ready condition passes, as it does with KubeRay. */
 export const isReady = (pod: Pod): boolean =>
-  !isTerminating(pod) && pod.status?.phase === "Running" && (readyCondition(pod)?.status ?? "True") === "True";
+  pod.status?.phase === "Running" && (readyCondition(pod)?.status ?? "True") === "True";
 
 /** Status of the container that runs Ray: the first of the Pod's. */
 export function rayContainerStatus(pod: Pod): ContainerStatus | undefined {

@@ -71,6 +71,18 @@ describe("a group that has too few Pods", () => {
     const pods = [pod("a", 1, ready()), pod("b", 1, ready(), terminating)];
     const group = { replicas: 2, maxReplicas: 2 };
     expect(scaled(group, pods)).toMatchObject({ create: 0, wakeAt: NOON + seconds(60) });
+    expect(scaled(group, pods, NOON + seconds(45))).toMatchObject({ create: 0 });
     expect(scaled(group, pods, NOON + seconds(60))).toMatchObject({ create: 1 });
+  });
+
+  it("does not exceed its maximum together with one that is about to go because it is named", () => {
+    const scaleStrategy = { workersToDelete: ["a"] };
+    const pods = [pod("a", 1, ready()), pod("b", 1, ready())];
+    expect(scaled({ replicas: 2, maxReplicas: 2, scaleStrategy }, pods)).toMatchObject({ create: 0, removed: ["a"] });
+  });
+
+  it("replaces one that has ended though it is at its maximum", () => {
+    const pods = [pod("a", 1, { phase: "Failed" }), pod("b", 1, ready())];
+    expect(scaled({ replicas: 2, maxReplicas: 2 }, pods)).toMatchObject({ create: 1, removed: ["a"] });
   });
 });

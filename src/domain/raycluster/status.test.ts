@@ -97,11 +97,18 @@ describe("the status", () => {
 
   it("keeps what somebody else wrote into it", () => {
     const world = started();
-    const status = { ...world.cluster.status, head: { ...world.cluster.status?.head, podUID: "u" }, theirs: 1 };
+    const conditions = [...world.cluster.status!.conditions!, { ...world.condition("HeadPodReady")!, type: "Theirs" }];
+    const status = {
+      ...world.cluster.status,
+      conditions,
+      head: { ...world.cluster.status?.head, podUID: "u" },
+      theirs: 1,
+    };
     world.cluster = { ...world.cluster, status };
     world.allReady();
     world.settle();
     expect(world.cluster.status).toMatchObject({ theirs: 1, head: { podUID: "u" } });
+    expect(world.condition("Theirs")).toBeDefined();
   });
 
   it("is written when the spec has been seen, though nothing else changed", () => {
@@ -220,6 +227,40 @@ describe("a cluster that does not start says why", () => {
     );
   });
 
+  it.each<[string, PodStatus]>([
+    [
+      "an init container has done its work",
+      {
+        ...withContainer("Pending", waiting("PodInitializing")),
+        initContainerStatuses: [{ name: "a", image: "", imageID: "", ready: true, restartCount: 0, state: exited(0) }],
+      },
+    ],
+    [
+      "Ray was started again and is ready, and something else is not yet",
+      {
+        ...withContainer("Running", { running: {} }),
+        containerStatuses: [
+          {
+            name: "ray-worker",
+            image: "",
+            imageID: "",
+            ready: true,
+            restartCount: 1,
+            state: { running: {} },
+            lastState: exited(1),
+          },
+        ],
+      },
+    ],
+  ])("but not when it is on its way: %s", (_, status) => {
+    const world = started();
+    world.set(world.workers()[0]!.metadata.name, status);
+    world.settle();
+    expect(world.condition("RayClusterProvisioned")?.message).toBe(
+      "RayCluster Pods are being provisioned for first time",
+    );
+  });
+
   it("with the head first, and not with each of a hundred workers", () => {
     const world = started(rayCluster({ workerGroupSpecs: [workerGroup({ replicas: 40 })] }));
     for (const name of world.names()) world.set(name, unschedulable);
@@ -242,12 +283,13 @@ describe("a cluster that does not start says why", () => {
   it("naming two heads, of which it touches neither", () => {
     const world = started();
     const head = world.pod("head");
+    world.set("demo-head", { phase: "Failed" });
     world.pods.push({ ...head, metadata: { ...head.metadata, name: "demo-head-x1", uid: "other" } });
-    world.settle();
+    world.wait(seconds(60));
     expect(world.condition("HeadPodReady")).toMatchObject({
       reason: "MultipleHeadPods",
       message: expect.stringContaining("demo-head, demo-head-x1"),
     });
-    expect(world.pods.filter((pod) => pod.metadata.deletionTimestamp)).toEqual([]);
+    expect(world.names()).toEqual(expect.arrayContaining(["demo-head", "demo-head-x1"]));
   });
 });

@@ -84,11 +84,12 @@ function nextState(before: RayClusterStatus, complete: boolean, phase: SuspendPh
 }
 
 /** The head and as many workers as desired are there, and all of them ready. KubeRay looks at the Pods that exist only. */
-function isComplete({ heads, groups, orphans }: ClusterPods): boolean {
-  const alive = (all: readonly Stored<Pod>[]) => all.filter((pod) => !isTerminating(pod));
-  const ready = (all: readonly Stored<Pod>[], count: number) =>
-    alive(all).length === count && alive(all).every(isReady);
-  return ready(heads, 1) && ready(orphans, 0) && groups.every(({ spec, pods }) => ready(pods, desiredReplicas(spec)));
+function isComplete({ heads, groups }: ClusterPods): boolean {
+  const ready = (all: readonly Stored<Pod>[], count: number) => {
+    const staying = all.filter((pod) => !isTerminating(pod));
+    return staying.length === count && staying.every(isReady);
+  };
+  return ready(heads, 1) && groups.every(({ spec, pods }) => ready(pods, desiredReplicas(spec)));
 }
 
 function replicaCounts(cluster: RayCluster, { groups, orphans }: ClusterPods) {

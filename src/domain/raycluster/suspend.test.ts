@@ -82,6 +82,20 @@ describe("suspending a cluster", () => {
     expect(world.services).toHaveLength(1);
   });
 
+  it("leaves a head Service alone that the user made himself", () => {
+    const world = up();
+    world.services = world.services.map(({ metadata, ...rest }) => ({
+      ...rest,
+      metadata: { ...metadata, ownerReferences: [] },
+    }));
+    world.spec({ suspend: true });
+    world.settle();
+    world.reap();
+    world.settle();
+    expect(phase(world)).toEqual(["False", "True"]);
+    expect(world.services).toHaveLength(1);
+  });
+
   it("is finished even when it is taken back meanwhile, and then resumes with new Pods", () => {
     const world = up();
     const before = world.pods.map(({ metadata }) => metadata.uid);

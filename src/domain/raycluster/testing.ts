@@ -100,6 +100,8 @@ export class World {
       }
     }
     if (decision.status) {
+      if (decision.effects.some(({ do: what }) => what === "patch"))
+        throw new Error("409: the status is of an older version");
       this.cluster = { ...this.cluster, status: structuredClone(decision.status) as RayCluster["status"] };
       this.writes.push(`status ${this.cluster.status?.state || "provisioning"}`);
     }
