@@ -167,6 +167,8 @@ export function cleanMetadata(metadata: unknown, unknown: string[], unreadable: 
     if (!type) unknown.push(`metadata.${field}`);
     else if (value === null) continue;
     else if (!readable(type, value)) unreadable.push(`metadata.${field}`);
+    // What is empty is not there, as on the wire of a real server.
+    else if (type !== "integer" && Object.keys(value as object).length === 0) continue;
     else if (field !== "managedFields" && field !== "selfLink") clean[field] = value;
   }
   return clean;

@@ -79,8 +79,13 @@ export interface Resource {
   readonly firstStatus?: (draft: Draft) => Fields;
   /** Fills in what was left out. On an update `old` is what was there. */
   readonly complete?: (draft: Draft, old: Item | undefined, world: World) => void;
-  /** What is wrong with an object; `part` is what the request may change. */
-  readonly validate?: (item: Item, old: Item | undefined, world: World, part: "main" | "status") => readonly Cause[];
+  /** What is wrong with an object, whose main part or one of whose subresources is written. */
+  readonly validate?: (
+    item: Item,
+    old: Item | undefined,
+    world: World,
+    part: "main" | "subresource",
+  ) => readonly Cause[];
   /** Seconds an object has between the request to delete it and its end; undefined when it goes at once. */
   readonly gracePeriod?: (item: Item, requested: number | undefined) => number;
   /** Something besides finalizers that keeps a deleted object. */

@@ -254,7 +254,7 @@ async function subresource(
     const node = textAt(request.body, "target", "name");
     if (!node)
       throw invalid({ group: "", plural: "bindings", kind: "Binding" }, target.name!, [fault.required("target.name")]);
-    verbs.patch({ ...target, subresource: undefined, warnings: [] }, (pod) => {
+    verbs.patch(target, (pod) => {
       const taken = textAt(pod, "spec", "nodeName");
       if (taken) {
         throw conflict(

@@ -174,7 +174,8 @@ export class Verbs {
     const { metadata } = stored;
     const grace = resource.gracePeriod?.(stored, options.gracePeriodSeconds) ?? 0;
     const before = metadata.deletionGracePeriodSeconds;
-    const finalizers = propagated(metadata.finalizers ?? [], options.propagationPolicy);
+    const told = propagated(metadata.finalizers ?? [], options.propagationPolicy);
+    const finalizers = told.length > 0 ? told : undefined;
     // A second request may shorten the grace, never lengthen it; it is counted from the first.
     if (metadata.deletionTimestamp && before !== undefined && grace >= before) return withMeta(stored, { finalizers });
     const started = metadata.deletionTimestamp
@@ -309,7 +310,7 @@ export class Verbs {
   #validate(call: Call, item: Item, old: Item | undefined): void {
     const { resource, version, subresource } = call;
     const causes: Cause[] = [...metadataFaults(resource, item, old)];
-    const part = subresource === "status" ? "status" : "main";
+    const part = subresource === undefined ? "main" : "subresource";
     if (version.schema) causes.push(...validate(version.schema, frozen(item), old, this.#rules));
     // A kind's own rules may rely on the shape that the schema has checked.
     if (causes.length === 0 && resource.validate) {
@@ -356,7 +357,7 @@ function propagated(finalizers: readonly string[], policy: Propagation | undefin
 
 /** Takes from `sent` what the request may change, and the rest from `old`. */
 function parted(resource: Resource, subresource: string | undefined, sent: Item, old: Item): Item {
-  if (!resource.hasStatus) return sent;
+  if (!resource.hasStatus || subresource === "binding") return sent;
   if (subresource !== "status") return withField(sent, "status", old.status);
   const changed = withField(old, "status", sent.status);
   if (!resource.metadataThroughStatus) return changed;

@@ -41,7 +41,10 @@ export const open: Schema = { type: "object", "x-kubernetes-preserve-unknown-fie
 type Definitions = Readonly<Record<string, unknown>>;
 const links = new WeakMap<Definitions, Map<string, Schema>>();
 
-/** The schema of that name, with `$ref`s replaced by what they mean (so a schema may contain itself). */
+/**
+ * The schema of that name, with `$ref`s replaced by what they mean (so a schema may contain itself). What its lists are
+ * keyed by is left out: of built-in kinds the API server checks that with its own words.
+ */
 export function linked(definitions: Definitions, name: string): Schema {
   const known = links.get(definitions) ?? new Map<string, Schema>();
   links.set(definitions, known);
@@ -49,7 +52,11 @@ export function linked(definitions: Definitions, name: string): Schema {
     if (Array.isArray(part)) return part.map(link);
     if (typeof part !== "object" || part === null) return part;
     if ("$ref" in part && typeof part.$ref === "string") return byName(part.$ref);
-    return Object.fromEntries(Object.entries(part).map(([key, value]) => [key, link(value)]));
+    return Object.fromEntries(
+      Object.entries(part)
+        .filter(([key]) => key !== "x-kubernetes-list-type")
+        .map(([key, value]) => [key, link(value)]),
+    );
   };
   const byName = (wanted: string): Schema => {
     const found = known.get(wanted);

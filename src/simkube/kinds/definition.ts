@@ -63,7 +63,7 @@ export const customResourceDefinitions: Resource = builtIn({
     };
     if (!old) draft.metadata.finalizers = [...((draft.metadata.finalizers as string[]) ?? []), CLEANUP];
   },
-  validate: (item, _old, _, part) => (part === "status" ? [] : faults(item)),
+  validate: (item, _old, _, part) => (part === "subresource" ? [] : faults(item)),
 });
 
 function faults(item: Item): readonly Cause[] {

@@ -80,7 +80,7 @@ export const jobs: Resource = builtIn({
     if (job.spec) completeJobSpec(job.spec, job.metadata);
   },
   validate(item, old, _, part) {
-    if (part === "status") return [];
+    if (part === "subresource") return [];
     const { spec } = item as unknown as Job;
     if (old) return old.spec === item.spec ? [] : [...specFaults(spec!), ...unchanged(item, old)];
     return specFaults(spec!);

@@ -40,7 +40,7 @@ export const pods: Resource = builtIn({
     if (pod.spec && (!old || pod.spec !== old.spec)) completePodSpec(pod.spec);
   },
   validate(item, old, _, part) {
-    if (part === "status") return [];
+    if (part === "subresource") return [];
     if (old) return unchanged(item, old);
     return podSpecFaults((item as unknown as Pod).spec, "spec");
   },

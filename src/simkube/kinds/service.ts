@@ -35,7 +35,7 @@ export const services: Resource = builtIn({
   },
   validate(item, old, _, part) {
     const spec = (item as unknown as Service).spec;
-    if (part === "status" || item.spec === old?.spec) return [];
+    if (part === "subresource" || item.spec === old?.spec) return [];
     if (!spec) return [fault.required("spec.ports")];
     return specFaults(spec, (old as unknown as Service | undefined)?.spec);
   },
