@@ -50,7 +50,7 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     .command("run")
     .summary("apply a manifest with a RayJob, and follow the job to its end")
     .description(
-      "Applies a RayJob and the ConfigMaps, Secrets and Services beside it, shows how it goes, and the job's own log as it\n" +
+      "Applies a RayJob and the ConfigMaps, Secrets and Services beside it, shows how it goes, and the job's own log as it " +
         "is written. The log goes to stdout, everything else to stderr.\n\n" +
         "Exit code: 0 the job succeeded, 1 it failed, 2 it could not be run, 130 watching was stopped by Ctrl-C.",
     )
@@ -73,7 +73,7 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     .command("local")
     .summary("keep an embedded cluster running: up, down, status")
     .description(
-      "An embedded cluster for trying things: Kubernetes' API in memory, the operator, and a node that runs Pods as processes\n" +
+      "An embedded cluster for trying things: Kubernetes' API in memory, the operator, and a node that runs Pods as processes " +
         "with a real Ray. kubectl works on it; it is no substitute for a real cluster.",
     );
   local
@@ -102,7 +102,7 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     .command("operator")
     .summary("run the operator, against the cluster of a kubeconfig or of its service account")
     .description(
-      "Runs the operator until SIGTERM. Flags, configuration file and environment variables are KubeRay's.\n" +
+      "Runs the operator until SIGTERM. Flags, configuration file and environment variables are KubeRay's. " +
         "Inside a cluster it uses its service account, outside of one a kubeconfig.",
     )
     .option("--kubeconfig <path>", "kubeconfig, instead of the service account, $KUBECONFIG or ~/.kube/config")
@@ -129,5 +129,5 @@ const clusterName = () => new Option("--name <name>", "which one, where several 
 function operatorOption({ name, boolean, default: standard }: (typeof configFlags)[number]): Option {
   const shown = standard === "" || standard === undefined ? "" : `default ${standard}`;
   // Go takes `--flag` and `--flag=false`; a boolean's value is optional here for the same reason.
-  return new Option(`--${name} ${boolean ? "[true|false]" : "<value>"}`, shown).preset(boolean ? "true" : undefined);
+  return new Option(`--${name} ${boolean ? "[true|false]" : "<value>"}`, shown);
 }
