@@ -58,9 +58,12 @@ async function hear(message: ToInside, entrance: Server | undefined): Promise<vo
       return tell({ kind: "ready" });
     case "pulled": {
       const waiting = pulls.get(message.version);
-      pulls.delete(message.version);
       if (message.ray) waiting?.resolve(message.ray);
-      else waiting?.reject(new Error(message.error ?? "no reason given"));
+      else {
+        // The next Pod may have more luck.
+        pulls.delete(message.version);
+        waiting?.reject(new Error(message.error ?? "no reason given"));
+      }
       return;
     }
     case "signalOperator":

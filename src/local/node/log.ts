@@ -29,6 +29,7 @@ interface Part {
 export class ContainerLog {
   readonly #path: string;
   readonly #now: () => number;
+  readonly #largest: number;
   #current: Part | undefined;
   #older: Part | undefined;
   #size = 0;
@@ -40,9 +41,11 @@ export class ContainerLog {
   #ended = false;
   #grown = Promise.withResolvers<void>();
 
-  constructor(path: string, now: () => number) {
+  /** `largest`: bytes in a file before the next is begun. */
+  constructor(path: string, now: () => number, largest = LARGEST_FILE) {
     this.#path = path;
     this.#now = now;
+    this.#largest = largest;
   }
 
   /** Takes what came from the container; each stream's lines stay whole. */
@@ -132,7 +135,7 @@ export class ContainerLog {
 
   #append(data: Buffer): void {
     this.#writing = this.#writing.then(async () => {
-      if (this.#current && this.#size - this.#current.from > LARGEST_FILE) {
+      if (this.#current && this.#size - this.#current.from > this.#largest) {
         await this.#older?.file.close();
         await rename(this.#path, `${this.#path}.older`);
         this.#older = this.#current;

@@ -15,6 +15,7 @@ import ctypes
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import stat
@@ -132,6 +133,7 @@ def become(orders):
     os.setsid()
     socket.sethostname(orders["hostname"])
     make_root(orders)
+    raise_limits()
     for capability in range(64):
         if capability not in CAPABILITIES and libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
@@ -147,6 +149,15 @@ def become(orders):
         raise OSError('exec: "%s": executable file not found in $PATH' % argv[0])
     except PermissionError:
         raise OSError('exec: "%s": permission denied' % argv[0])
+
+
+def raise_limits():
+    """As many open files as container runtimes allow, or as many as this machine lets us."""
+    for limit in (1 << 20, resource.getrlimit(resource.RLIMIT_NOFILE)[1]):
+        try:
+            return resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
+        except (ValueError, OSError):
+            continue
 
 
 def make_root(orders):
