@@ -94,14 +94,14 @@ describe("the reconcile loop", () => {
     decide = () => ({});
     traces = [];
     handedOver = [];
-    server = new ScriptedServer()
+    server = new ScriptedServer(clock)
       .on(
         "GET /apis/ray.io/v1/rayjobs",
         list("10", [job(5, { phase: "New", counts: { failed: 1, ready: 0 }, list: [1, 2] })]),
       )
       .on("GET /apis/ray.io/v1/rayclusters", list("10"))
       .on("GET /api/v1/pods", list("10", [stored("p", 6)]))
-      .on(EVENTS, ok({}, 201));
+      .on(EVENTS, ok(stored("event", 1), 201));
   });
   afterEach(async () => {
     stop.abort();

@@ -102,7 +102,7 @@ export class Controller<Observed, External extends { do: string; why: string } =
       } catch (error) {
         const atLeast = error instanceof KubeError ? error.retryAfter : undefined;
         const delay = this.#queue.retry(key, atLeast);
-        this.#log.error({ controller: name, key, error, delay }, `a pass failed: ${describe(error)}`);
+        this.#log.error({ controller: name, key, err: error, delay }, `a pass failed: ${describe(error)}`);
         trace = { result: "failed", rounds: 0, error };
       } finally {
         this.#queue.done(key);
@@ -203,7 +203,7 @@ export class Controller<Observed, External extends { do: string; why: string } =
     try {
       onPass?.(trace);
     } catch (error) {
-      this.#log.error({ controller, key, error }, "a listener of passes failed");
+      this.#log.error({ controller, key, err: error }, "a listener of passes failed");
     }
   }
 }

@@ -25,7 +25,7 @@ describe("events", () => {
 
   beforeEach(() => {
     clock = new VirtualClock();
-    server = new ScriptedServer().on(CREATE, ok({}, 201));
+    server = new ScriptedServer(clock).on(CREATE, ok(stored("event", 1), 201));
     dropped = 0;
     const metrics = { count: () => dropped++, observe() {}, gauge() {} };
     events = new Events({
@@ -41,7 +41,7 @@ describe("events", () => {
   async function flush(): Promise<void> {
     await events.flushed();
     for (const { metadata } of bodies("POST")) {
-      server.on(`PATCH /apis/events.k8s.io/v1/namespaces/default/events/${metadata.name}`, ok({}));
+      server.on(`PATCH /apis/events.k8s.io/v1/namespaces/default/events/${metadata.name}`, ok(stored("event", 2)));
     }
   }
 
@@ -133,7 +133,7 @@ describe("events", () => {
   });
 
   it("that the server refuses are dropped, and do not hold up the next", async () => {
-    server.on(CREATE, refusal(403, "Forbidden"), ok({}, 201));
+    server.on(CREATE, refusal(403, "Forbidden"), ok(stored("event", 1), 201));
     events.record(job, happening);
     events.record(job, { ...happening, note: "another" });
     await events.flushed();
@@ -151,7 +151,7 @@ describe("events", () => {
 
   it("of an object with the longest name still have a name that the server takes", async () => {
     const name = `${"x".repeat(233)}.${"y".repeat(19)}`;
-    server.on(CREATE, ok({}, 201));
+    server.on(CREATE, ok(stored("event", 1), 201));
     events.record(stored(name, 1), happening);
     await events.flushed();
     expect(bodies("POST")[0]!.metadata.name.length).toBeLessThanOrEqual(253);

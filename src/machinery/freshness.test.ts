@@ -20,7 +20,7 @@ describe("the freshness barrier", () => {
 
   beforeEach(async () => {
     clock = new VirtualClock();
-    server = new ScriptedServer().on("GET /api/v1/pods", list("10", [stored("old", 5)]));
+    server = new ScriptedServer(clock).on("GET /api/v1/pods", list("10", [stored("old", 5)]));
     stop = new AbortController();
     woken = 0;
     const client = new KubeClient(server, { clock });

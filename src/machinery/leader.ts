@@ -10,7 +10,7 @@
 import type { KubeObject, Stored } from "../api/object.ts";
 import { type Cancel, type Clock, sleep } from "./clock.ts";
 import { microTime } from "./events.ts";
-import type { KubeClient } from "./kube/client.ts";
+import { type KubeClient, WRITE_TIMEOUT } from "./kube/client.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "./kube/errors.ts";
 import { leases } from "./kube/resources.ts";
 import { describe, type Logger, type Metrics, noMetrics, silent } from "./logger.ts";
@@ -40,7 +40,7 @@ export interface ElectorOptions {
   readonly leaseDuration?: number;
   readonly renewDeadline?: number;
   readonly retryPeriod?: number;
-  /** The longest a guarded write may be under way: the client's `writeTimeout`. */
+  /** The longest a guarded write may be under way: `writeTimeout` of the client that does the work. */
   readonly writeTimeout?: number;
   readonly log?: Logger;
   readonly metrics?: Metrics;
@@ -53,6 +53,7 @@ export class LeaseLost extends Error {
 
 export class Elector {
   readonly #options: Required<ElectorOptions>;
+  readonly #client: KubeClient;
   #lease: Stored<Lease> | undefined;
   /** The lease has stood as it is for its whole duration. */
   #expired = false;
@@ -68,11 +69,14 @@ export class Elector {
       leaseDuration: 15_000,
       renewDeadline: 10_000,
       retryPeriod: 2_000,
-      writeTimeout: 5_000,
+      writeTimeout: WRITE_TIMEOUT,
       log: silent,
       metrics: noMetrics,
       ...options,
     };
+    // Several tries must fit into the deadline, or one dead connection would cost the lease.
+    const timeout = this.#options.renewDeadline / 4;
+    this.#client = options.client.with({ readTimeout: timeout, writeTimeout: timeout });
   }
 
   /** Whether a write sent now will have ended before anyone else can hold the lease. */
@@ -153,10 +157,13 @@ export class Elector {
     });
     const giveUp = () => lost.reject(new LeaseLost(`the lease ${name} could not be renewed in time`));
     let cancel = clock.after(renewDeadline, giveUp);
+    let startedAt = clock.now();
     try {
       while (true) {
-        const pause = sleep(clock, retryPeriod, signal).catch(() => {});
+        // From start to start, so that a slow server does not stretch the time between renewals.
+        const pause = sleep(clock, startedAt + retryPeriod - clock.now(), signal).catch(() => {});
         if ((await Promise.race([pause, stopped, lost.promise])) === "stopped") return;
+        startedAt = clock.now();
         try {
           // A renewal that hangs must not keep the deadline from being noticed.
           const held = await Promise.race([this.#take(), lost.promise]);
@@ -176,21 +183,48 @@ export class Elector {
 
   /** One try to take or renew the lease. True when it is ours now. */
   async #take(): Promise<boolean> {
-    const { client, clock, namespace, name, identity, leaseDuration } = this.#options;
+    const { clock, namespace, name, identity } = this.#options;
     const startedAt = clock.now();
     const leading = this.#covered !== undefined;
-    let lease: Stored<Lease> | undefined;
-    try {
-      lease = await client.get<Lease>(leases, namespace, name);
-    } catch (error) {
-      if (!isNotFound(error)) throw error;
+    // What we wrote last is most likely still there; if it is not, the server says so and we look.
+    if (!(leading && (await this.#renewUnseen()))) {
+      const lease = await this.#client.get<Lease>(leases, namespace, name).catch((error) => {
+        if (isNotFound(error)) return undefined;
+        throw error;
+      });
+      this.#look(lease);
+      const ours = lease?.spec?.holderIdentity === identity;
+      // One that led and finds another's name, or none, has lost it, even if it could have it back.
+      if (leading && !ours) return false;
+      if (!ours && this.holder && !this.#expired) return false;
+      try {
+        this.#look(await this.#write(lease));
+      } catch (error) {
+        // Another replica was quicker; the next look tells which.
+        if (!leading && (isConflict(error) || isAlreadyExists(error))) return false;
+        throw error;
+      }
     }
-    this.#look(lease);
+    this.#cover(startedAt);
+    return true;
+  }
+
+  /** Renews from memory. False when the lease is not as remembered. */
+  async #renewUnseen(): Promise<boolean> {
+    if (this.#lease?.spec?.holderIdentity !== this.#options.identity) return false;
+    try {
+      this.#look(await this.#write(this.#lease));
+      return true;
+    } catch (error) {
+      if (isConflict(error) || isNotFound(error)) return false;
+      throw error;
+    }
+  }
+
+  #write(lease: Stored<Lease> | undefined): Promise<Stored<Lease>> {
+    const { clock, namespace, name, identity, leaseDuration } = this.#options;
     const spec = lease?.spec ?? {};
     const ours = spec.holderIdentity === identity;
-    // One that led and finds another's name, or none, has lost it, even if it could have it back.
-    if (leading && !ours) return false;
-    if (!ours && spec.holderIdentity && !this.#expired) return false;
     const now = microTime(clock.now());
     const wanted: Lease = {
       ...(lease ?? { metadata: { namespace, name } }),
@@ -203,18 +237,7 @@ export class Elector {
         leaseTransitions: (spec.leaseTransitions ?? 0) + (lease && !ours ? 1 : 0),
       },
     };
-    try {
-      this.#look(lease ? await client.update<Lease>(leases, wanted) : await client.create<Lease>(leases, wanted));
-    } catch (error) {
-      // Someone else was quicker. Whether that was another replica, or our own write whose answer was lost, the next look tells.
-      if (isConflict(error) || isAlreadyExists(error)) {
-        if (leading) throw error;
-        return false;
-      }
-      throw error;
-    }
-    this.#cover(startedAt);
-    return true;
+    return lease ? this.#client.update<Lease>(leases, wanted) : this.#client.create<Lease>(leases, wanted);
   }
 
   #look(lease: Stored<Lease> | undefined): void {
@@ -245,14 +268,14 @@ export class Elector {
   }
 
   async #release(): Promise<void> {
-    const { client, clock, log, name, identity } = this.#options;
+    const { clock, log, name, identity } = this.#options;
     this.#over = true;
     const lease = this.#lease;
     if (lease?.spec?.holderIdentity !== identity) return;
     const now = microTime(clock.now());
     try {
       const spec = { ...lease.spec, holderIdentity: "", leaseDurationSeconds: 1, acquireTime: now, renewTime: now };
-      await client.update<Lease>(leases, { ...lease, spec });
+      await this.#client.update<Lease>(leases, { ...lease, spec });
     } catch (error) {
       log.warn({ lease: name, error: describe(error) }, "the lease was not given back; it runs out by itself");
     }

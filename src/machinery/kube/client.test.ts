@@ -16,7 +16,7 @@ describe("the client", () => {
 
   beforeEach(() => {
     clock = new VirtualClock();
-    server = new ScriptedServer();
+    server = new ScriptedServer(clock);
     client = new KubeClient(server, { clock });
   });
 
@@ -46,6 +46,17 @@ describe("the client", () => {
     await expect(client.get(pods, "default", "a")).rejects.toThrow(
       `GET ${POD} was answered with status 502: <h1>Bad gateway</h1>`,
     );
+  });
+
+  it.each([
+    ["a page", "<html>Please log in</html>"],
+    ["nothing", undefined],
+    ["some object", { items: [] }],
+  ])("does not take %s for the API's answer, whatever the status says", async (_, body) => {
+    server.on(`GET ${POD}`, ok(body)).on("GET /api/v1/pods", ok(body)).on(`PATCH ${POD}`, ok(body));
+    for (const asked of [client.get(pods, "default", "a"), client.list(pods), client.patch(pods, "default", "a", {})]) {
+      await expect(asked).rejects.toThrow("was answered with something else");
+    }
   });
 
   it("gives items of a list their kind, also when only metadata was asked for", async () => {

@@ -17,7 +17,7 @@ export interface ClientOptions {
   readonly clock?: Clock;
   /** Milliseconds until a read is given up; 30 s when absent. */
   readonly readTimeout?: number;
-  /** Milliseconds until a write is given up with an unknown outcome; 5 s when absent. Leader election's margin (leader.ts) counts on it. */
+  /** Milliseconds until a write is given up with an unknown outcome; WRITE_TIMEOUT when absent. */
   readonly writeTimeout?: number;
   /** Requests per second in the long run, and at once; no limit when absent. Watches are not counted. */
   readonly qps?: number;
@@ -76,6 +76,12 @@ export class WriteRefused extends Error {
   override readonly name = "WriteRefused";
 }
 
+/**
+ * Longer than the 10 s for which the server waits for an admission webhook that is down: given up earlier, a write
+ * that would be let through then could never succeed. Leader election's margin (leader.ts) counts on it, too.
+ */
+export const WRITE_TIMEOUT = 12_000;
+
 const METADATA = {
   object: "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json",
   list: "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json",
@@ -99,6 +105,11 @@ export class KubeClient {
     if (options.qps) this.#limit = new RateLimit(this.#clock, options.qps, options.burst ?? options.qps);
   }
 
+  /** The same, with other options; it has a rate limit of its own. */
+  with(options: ClientOptions): KubeClient {
+    return new KubeClient(this.#transport, { ...this.#options, ...options });
+  }
+
   async get<T extends KubeObject>(
     type: ResourceType,
     namespace: string | undefined,
@@ -108,7 +119,7 @@ export class KubeClient {
     const path = resourcePath(type, namespace, name);
     const headers = { accept: options.metadataOnly ? METADATA.object : "application/json" };
     const body = await this.#read({ method: "GET", path, headers }, options.signal);
-    return named(type, body as Stored<T>);
+    return named(type, expectObject<T>(body, `GET ${path}`));
   }
 
   /** One page. */
@@ -122,14 +133,12 @@ export class KubeClient {
       continue: options.continue,
       resourceVersion: options.resourceVersion,
     });
-    const body = (await this.#read({ method: "GET", path, query, headers }, options.signal)) as {
-      items?: Stored<T>[] | null;
-      metadata?: { resourceVersion?: string; continue?: string };
-    };
+    const body = await this.#read({ method: "GET", path, query, headers }, options.signal);
+    const { items, metadata } = expectList<T>(body, `GET ${path}`);
     return {
-      items: (body.items ?? []).map((item) => named(type, item)),
-      resourceVersion: body.metadata?.resourceVersion ?? "",
-      continue: body.metadata?.continue || undefined,
+      items: (items ?? []).map((item) => named(type, item)),
+      resourceVersion: metadata.resourceVersion,
+      continue: metadata.continue || undefined,
     };
   }
 
@@ -149,7 +158,7 @@ export class KubeClient {
   async create<T extends KubeObject>(type: ResourceType, object: T): Promise<Stored<T>> {
     const path = resourcePath(type, object.metadata.namespace);
     const body = { apiVersion: apiVersion(type), kind: type.kind, ...object };
-    return (await this.#write({ method: "POST", path, body })) as Stored<T>;
+    return expectObject<T>(await this.#write({ method: "POST", path, body }), `POST ${path}`);
   }
 
   /** Replaces the object; with `metadata.resourceVersion` only if it is still that version. */
@@ -161,7 +170,7 @@ export class KubeClient {
     const { namespace, name } = object.metadata;
     const path = resourcePath(type, namespace, name, options.subresource);
     const body = { apiVersion: apiVersion(type), kind: type.kind, ...object };
-    return (await this.#write({ method: "PUT", path, body })) as Stored<T>;
+    return expectObject<T>(await this.#write({ method: "PUT", path, body }), `PUT ${path}`);
   }
 
   /** Changes parts of the object; a merge patch may carry `metadata.resourceVersion` and `metadata.uid` as preconditions. */
@@ -174,12 +183,8 @@ export class KubeClient {
   ): Promise<Stored<T>> {
     const path = resourcePath(type, namespace, name, options.subresource);
     const contentType = options.type === "json" ? "application/json-patch+json" : "application/merge-patch+json";
-    return (await this.#write({
-      method: "PATCH",
-      path,
-      headers: { "content-type": contentType },
-      body: patch,
-    })) as Stored<T>;
+    const headers = { "content-type": contentType };
+    return expectObject<T>(await this.#write({ method: "PATCH", path, headers, body: patch }), `PATCH ${path}`);
   }
 
   /** Returns the object as it lingers (finalizers, grace period), or undefined when it is gone at once. */
@@ -278,7 +283,7 @@ export class KubeClient {
     if (this.#options.mayWrite?.() === false) {
       throw new WriteRefused(`${request.method} ${request.path} was not sent: this process may not write now`);
     }
-    return this.#send(request, this.#options.writeTimeout ?? 5_000);
+    return this.#send(request, this.#options.writeTimeout ?? WRITE_TIMEOUT);
   }
 
   async #pace(signal?: AbortSignal): Promise<void> {
@@ -343,6 +348,25 @@ function parseEvent(line: string, request: string): { type: unknown; object: unk
 
 const garbled = (request: string, line: string, cause?: unknown) =>
   new TransportError(`${request}: a line is no watch event: ${line.slice(0, 100)}`, { maybeSent: true, cause });
+
+/** What comes with a 2xx from something that is no API server (a proxy's login page) must not pass for an object. */
+function expectObject<T extends KubeObject>(body: unknown, request: string): Stored<T> {
+  const { metadata } = (body ?? {}) as Partial<Stored<T>>;
+  if (typeof metadata?.resourceVersion !== "string") throw foreign(request, body);
+  return body as Stored<T>;
+}
+
+/** Nor for a list: an empty one would say that everything is gone. */
+function expectList<T extends KubeObject>(body: unknown, request: string) {
+  const { metadata } = (body ?? {}) as { metadata?: { resourceVersion?: unknown } };
+  if (typeof metadata?.resourceVersion !== "string" || metadata.resourceVersion === "") throw foreign(request, body);
+  return body as { items: Stored<T>[] | null; metadata: { resourceVersion: string; continue?: string } };
+}
+
+const foreign = (request: string, body: unknown) =>
+  new TransportError(`${request} was answered with something else: ${JSON.stringify(body)?.slice(0, 100)}`, {
+    maybeSent: true,
+  });
 
 /** Lists leave out kind and apiVersion of built-in items, and metadata-only reads put their own; readers want the real ones. */
 function named<T extends KubeObject>(type: ResourceType, object: T): T {

@@ -15,6 +15,8 @@ export interface StatusDetails {
   readonly retryAfterSeconds?: number;
 }
 
+const LONGEST_WAIT = 60_000;
+
 /** The server's answer to a request that it did not grant. */
 export class KubeError extends Error {
   override readonly name = "KubeError";
@@ -23,7 +25,7 @@ export class KubeError extends Error {
   /** The API's word for it (`NotFound`, `AlreadyExists`, `Conflict`, …); empty when the answer carried none. */
   readonly reason: string;
   readonly details: StatusDetails;
-  /** Milliseconds the server asks to be left alone for. */
+  /** Milliseconds the server asks to be left alone for; a minute at most, since asking once more then does no harm. */
   readonly retryAfter?: number;
 
   constructor(
@@ -36,7 +38,7 @@ export class KubeError extends Error {
     this.status = status;
     this.reason = reason;
     this.details = options.details ?? {};
-    this.retryAfter = options.retryAfter;
+    this.retryAfter = options.retryAfter === undefined ? undefined : Math.min(options.retryAfter, LONGEST_WAIT);
   }
 }
 

@@ -4,7 +4,7 @@
  * Requests share one pool of kept connections; each watch has a connection of its own, so that none waits behind one
  * that lives for minutes. A changed certificate makes a new pool; a 401 makes the credentials be fetched anew, once.
  */
-import { Client, type Dispatcher, Pool, ProxyAgent } from "undici";
+import { type Dispatcher, Pool, ProxyAgent } from "undici";
 import { type Clock, realClock } from "../clock.ts";
 import { describe } from "../logger.ts";
 import { type Connection, ConnectionError, type Credentials } from "./connection.ts";
@@ -195,7 +195,6 @@ export class HttpTransport implements Transport {
     const common = { keepAliveTimeout: KEEP_ALIVE, pipelining: 1, allowH2: false };
     try {
       if (proxyUrl) return new ProxyAgent({ uri: proxyUrl, requestTls: tls, connections, ...common });
-      if (connections === 1) return new Client(this.#origin, { connect: tls, ...common });
       return new Pool(this.#origin, { connect: tls, connections, ...common });
     } catch (cause) {
       throw new TransportError(`no connection to ${this.#origin} can be made: ${describe(cause)}`, {

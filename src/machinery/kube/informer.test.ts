@@ -20,7 +20,7 @@ describe("an informer", () => {
 
   beforeEach(() => {
     clock = new VirtualClock();
-    server = new ScriptedServer();
+    server = new ScriptedServer(clock);
     stop = new AbortController();
     changes = [];
     logged = [];
@@ -78,6 +78,17 @@ describe("an informer", () => {
     await clock.advance(20 * 60_000);
     await informer.synced();
     expect(names(informer)).toEqual(["a"]);
+  });
+
+  it("keeps trying while its credentials are not accepted", async () => {
+    server
+      .on(LIST, list("10"), list("20"))
+      .refuseWatches(...Array.from({ length: 30 }, () => refusal(401, "Unauthorized")));
+    const informer = await start();
+    await clock.advance(15 * 60_000);
+    await server.watch.send("ADDED", stored("a", 21));
+    expect(names(informer)).toEqual(["a"]);
+    expect(server.made(LIST)).toHaveLength(1);
   });
 
   it("leaves a busy server alone for as long as it asks", async () => {

@@ -130,7 +130,7 @@ export class Informer<T extends KubeObject> {
           continue;
         }
         this.#log.warn({ ...context, error: describe(error) }, "watch interrupted; looking again");
-        if (version !== undefined && ++fruitless >= PATIENCE && isSuspicious(error)) version = undefined;
+        if (version !== undefined && isSuspicious(error) && ++fruitless >= PATIENCE) version = undefined;
         const asked = error instanceof KubeError ? error.retryAfter : undefined;
         delay = Math.max(asked ?? 0, this.#longer(delay));
       }
@@ -201,7 +201,10 @@ export class Informer<T extends KubeObject> {
       handler(change);
     } catch (error) {
       const { namespace, name } = (change.new ?? change.old)!.metadata;
-      this.#log.error({ resource: resourceName(this.type), namespace, name, error }, "a handler of changes failed");
+      this.#log.error(
+        { resource: resourceName(this.type), namespace, name, err: error },
+        "a handler of changes failed",
+      );
     }
   }
 

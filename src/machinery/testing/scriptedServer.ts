@@ -3,6 +3,7 @@
  * For anything that should behave like Kubernetes, simkube is the better partner.
  */
 import type { KubeObject, ObjectMeta, Stored } from "../../api/object.ts";
+import type { Clock } from "../clock.ts";
 import {
   type KubeRequest,
   type KubeResponse,
@@ -18,13 +19,18 @@ export type Answer =
   | Error
   /** Never answers; ends when the caller gives up. */
   | "hang"
-  | ((request: KubeRequest) => KubeResponse | Error | Promise<KubeResponse | Error>);
+  | ((request: KubeRequest) => KubeResponse | Error | "hang");
 
 export class ScriptedServer implements Transport {
   readonly requests: KubeRequest[] = [];
   readonly watches: ScriptedWatch[] = [];
   readonly #answers = new Map<string, Answer[]>();
   readonly #refusals: (KubeResponse | Error)[] = [];
+  readonly #clock: Clock;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
 
   /** Answers to `METHOD /path`, in order; the last one stands for all further requests. */
   on(request: string, ...answers: Answer[]): this {
@@ -49,8 +55,8 @@ export class ScriptedServer implements Transport {
     const answers = this.#answers.get(key);
     if (!answers) throw new Error(`the script has no answer to ${key}`);
     const answer = answers.length > 1 ? answers.shift()! : answers[0]!;
-    if (answer === "hang") return hang(options.signal);
-    const given = typeof answer === "function" ? await answer(request) : answer;
+    const given = typeof answer === "function" ? answer(request) : answer;
+    if (given === "hang") return this.#hang(options);
     if (given instanceof Error) throw given;
     return given;
   }
@@ -62,6 +68,14 @@ export class ScriptedServer implements Transport {
     const watch = new ScriptedWatch(request, options.signal);
     this.watches.push(watch);
     return { status: 200, headers: {}, lines: watch.lines() };
+  }
+
+  #hang({ signal, timeout }: RequestOptions): Promise<never> {
+    return new Promise((_, reject) => {
+      const giveUp = () => reject(new TransportError("given up", { maybeSent: true }));
+      if (timeout !== undefined) this.#clock.after(timeout, giveUp);
+      signal?.addEventListener("abort", giveUp, { once: true });
+    });
   }
 
   /** The newest watch. */
@@ -160,14 +174,6 @@ export function stored<T extends object = object>(
       resourceVersion: String(resourceVersion),
     },
   } as unknown as Stored<KubeObject & T>;
-}
-
-function hang(signal: AbortSignal | undefined): Promise<never> {
-  return new Promise((_, reject) => {
-    signal?.addEventListener("abort", () => reject(new TransportError("given up", { maybeSent: true })), {
-      once: true,
-    });
-  });
 }
 
 async function* nothing(): AsyncGenerator<string> {}
