@@ -4,7 +4,7 @@
  * A process that is killed does nothing more: its timers do not fire, its requests are neither sent nor answered. What
  * its next write meets (an answer, an error, the process's own end) is asked of a Fate: a choice point.
  */
-import type { Cancel, Clock } from "../../src/machinery/clock.ts";
+import { type Cancel, type Clock, sleep } from "../../src/machinery/clock.ts";
 import type {
   KubeRequest,
   KubeResponse,
@@ -28,6 +28,9 @@ export type Meets =
   /** The server answers so without having done anything. */
   | { readonly status: number };
 
+/** Milliseconds by which what a watch says comes late, by the watch's path. */
+export type Lag = (path: string) => number;
+
 /** Asked once for each write to the API server (Leases and Events aside), with its number from 0. */
 export type Fate = (write: KubeRequest, number: number) => Meets;
 
@@ -40,11 +43,16 @@ export class Process {
   #dead = false;
   #asked = 0;
   readonly #fate: Fate;
+  readonly #lag: Lag;
   readonly #kubernetes: Transport;
 
-  constructor(world: { clock: Clock; transport: Transport; ray: RayTransport }, fate: Fate = () => "answer") {
+  constructor(
+    world: { clock: Clock; transport: Transport; ray: RayTransport },
+    { fate = () => "answer", lag = () => 0 }: { fate?: Fate; lag?: Lag } = {},
+  ) {
     this.#kubernetes = world.transport;
     this.#fate = fate;
+    this.#lag = lag;
     this.clock = {
       now: () => world.clock.now(),
       after: (milliseconds: number, run: () => void): Cancel =>
@@ -86,8 +94,9 @@ export class Process {
   async #stream(request: KubeRequest, options?: { readonly signal?: AbortSignal }): Promise<KubeStream> {
     const stream = await this.#kubernetes.stream(request, options);
     const isDead = () => this.#dead;
+    const late = delayed(stream.lines, this.clock, this.#lag(request.path));
     async function* lines() {
-      for await (const line of stream.lines) {
+      for await (const line of late) {
         if (isDead()) await never();
         yield line;
       }
@@ -106,6 +115,34 @@ export class Process {
       if (this.#dead) return never();
       throw error;
     }
+  }
+}
+
+/** Each line `lag` milliseconds after it came, in their order. */
+async function* delayed(lines: AsyncIterable<string>, clock: Clock, lag: number): AsyncGenerator<string> {
+  const stamped: { line?: string; error?: unknown; at: number }[] = [];
+  let arrived = Promise.withResolvers<void>();
+  const push = (entry: { line?: string; error?: unknown }) => {
+    stamped.push({ ...entry, at: clock.now() + lag });
+    arrived.resolve();
+  };
+  void (async () => {
+    for await (const line of lines) push({ line });
+  })().then(
+    () => push({}),
+    (error) => push({ error }),
+  );
+  while (true) {
+    const next = stamped.shift();
+    if (!next) {
+      await arrived.promise;
+      arrived = Promise.withResolvers<void>();
+      continue;
+    }
+    if (next.at > clock.now()) await sleep(clock, next.at - clock.now());
+    if (next.error !== undefined) throw next.error;
+    if (next.line === undefined) return;
+    yield next.line;
   }
 }
 

@@ -29,12 +29,13 @@ import {
 } from "../../src/machinery/kube/resources.ts";
 import { silent } from "../../src/machinery/logger.ts";
 import { settle, VirtualClock } from "../../src/machinery/virtualClock.ts";
+import { frozen } from "../../src/simkube/json.ts";
 import { SimKube } from "../../src/simkube/simkube.ts";
 import { type Operator, startOperator } from "../../src/wiring.ts";
 import { FakeKubelet, type PodBehaviour, prompt } from "./fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "./fakeRay.ts";
 import { diligent, runSubmitter, type SubmitterScript } from "./fakeSubmitter.ts";
-import { type Fate, Process } from "./process.ts";
+import { type Fate, type Lag, Process } from "./process.ts";
 
 export interface Scripts {
   readonly pod?: (pod: Stored<Pod>) => PodBehaviour;
@@ -43,6 +44,10 @@ export interface Scripts {
   /** Milliseconds from a head's start until its dashboard serves. */
   readonly dashboard?: number;
 }
+
+/** Made once: the schemas are large, and what is frozen already is shared by all worlds. */
+const CRDS = frozen(crds());
+const WITHOUT_LEASE = configFrom({ flags: { "enable-leader-election": false } });
 
 /** An operator's process and what it runs. */
 export interface Running {
@@ -68,7 +73,7 @@ export class World {
 
   constructor(scripts: Scripts = {}) {
     this.#scripts = scripts;
-    this.kube = new SimKube({ clock: this.clock, crds: crds(), rules: Object.values(rules), seed: 1 });
+    this.kube = new SimKube({ clock: this.clock, crds: CRDS, rules: Object.values(rules), seed: 1 });
     const stop = this.kube.runControllers();
     this.#end.signal.addEventListener("abort", stop);
     this.client = new KubeClient(this.kube.transport, { clock: this.clock });
@@ -94,9 +99,9 @@ export class World {
   }
 
   /** Starts an operator's process. Without leader election unless `config` says otherwise: a successor starts at once. */
-  start(fate?: Fate, config: Config = configFrom({ flags: { "enable-leader-election": false } })): Running {
+  start({ config = WITHOUT_LEASE, ...meets }: { fate?: Fate; lag?: Lag; config?: Config } = {}): Running {
     const { transport } = this.kube;
-    const process = new Process({ clock: this.clock, transport, ray: this.ray }, fate);
+    const process = new Process({ clock: this.clock, transport, ray: this.ray }, meets);
     const passes: PassTrace<RayCommand>[] = [];
     const operator = startOperator({
       transport: process.transport,
