@@ -124,13 +124,15 @@ export const deleted = (resource: Named, name: string, uid: string): Status => (
 });
 
 const show = (value: unknown): string => (value === undefined ? "null" : JSON.stringify(value));
+const few = (count: number, thing: string) => `${count} ${thing}${count === 1 ? "" : "s"}`;
 
 /** Phrases for what is wrong with a field. */
 export const fault = {
+  /** Without a value when there is none worth showing. */
   invalid: (field: string, value: unknown, why: string): Cause => ({
     field,
     reason: "FieldValueInvalid",
-    message: `Invalid value: ${show(value)}: ${why}`,
+    message: value === undefined ? `Invalid value: ${why}` : `Invalid value: ${show(value)}: ${why}`,
   }),
   /** For a value whose type is wrong: the type stands in for the value. */
   type: (field: string, found: string, wanted: string): Cause => ({
@@ -166,11 +168,11 @@ export const fault = {
   tooLong: (field: string, limit: number): Cause => ({
     field,
     reason: "FieldValueTooLong",
-    message: `Too long: may not be more than ${limit} bytes`,
+    message: `Too long: may not be more than ${few(limit, "byte")}`,
   }),
   tooMany: (field: string, count: number, limit: number): Cause => ({
     field,
     reason: "FieldValueTooMany",
-    message: `Too many: ${count}: must have at most ${limit} items`,
+    message: `Too many: ${count}: must have at most ${few(limit, "item")}`,
   }),
 };

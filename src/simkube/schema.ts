@@ -92,7 +92,7 @@ export function prune(
   return pruned.result;
 }
 
-/** `value` with the schema's defaults where nothing (or a null that may not be) stands. */
+/** `value` with the schema's defaults where nothing stands. A null that may not be counts as nothing. */
 export function withDefaults(schema: Schema, value: unknown, old?: unknown): unknown {
   if (value === old && value !== undefined) return value;
   if (Array.isArray(value)) {
@@ -106,11 +106,13 @@ export function withDefaults(schema: Schema, value: unknown, old?: unknown): unk
     const absent = !Object.hasOwn(value, key) || (given === null && !inner.nullable);
     if (!absent) filled.set(key, withDefaults(inner, given, isFields(old) ? old[key] : undefined));
     else if (inner.default !== undefined) filled.set(key, withDefaults(inner, inner.default));
+    else if (given === null) filled.drop(key);
   }
   if (isFields(schema.additionalProperties)) {
     for (const [key, given] of Object.entries(value)) {
       if (schema.properties && Object.hasOwn(schema.properties, key)) continue;
-      filled.set(key, withDefaults(schema.additionalProperties, given, isFields(old) ? old[key] : undefined));
+      if (given === null && !schema.additionalProperties.nullable) filled.drop(key);
+      else filled.set(key, withDefaults(schema.additionalProperties, given, isFields(old) ? old[key] : undefined));
     }
   }
   return filled.result;
@@ -363,8 +365,13 @@ function checkRules(
     const known = rules.get(rule);
     if (!known || (old === undefined && /\boldSelf\b/.test(rule))) continue;
     if (!known.holds(value, old)) {
-      const shown = typeof value === "object" ? (Array.isArray(value) ? "array" : "object") : value;
-      causes.push(fault.invalid(path || "<nil>", shown, message ?? `failed rule: ${rule}`));
+      causes.push(
+        fault.invalid(
+          path || "<nil>",
+          typeof value === "object" ? undefined : value,
+          message ?? `failed rule: ${rule}`,
+        ),
+      );
     }
   }
 }

@@ -130,8 +130,12 @@ export class Verbs {
 
   /** Puts `body` in the place of what is stored. */
   update(call: Call, body: unknown): Item {
-    return this.#change(call, () => {
-      const sent = this.#read(call, body, call.version.show(this.get(call)));
+    return this.#change(call, (old) => {
+      const sent = this.#read(call, body, old);
+      const { uid } = sent.metadata;
+      if (uid && uid !== old.metadata.uid) {
+        throw conflict(call.resource, call.name!, precondition("UID", uid, old.metadata.uid));
+      }
       if (sent.metadata.resourceVersion || call.resource.unconditionalUpdate) return sent;
       throw invalid(call.resource, call.name!, [
         fault.invalid("metadata.resourceVersion", 0, "must be specified for an update"),
@@ -218,15 +222,15 @@ export class Verbs {
     const old = version.show(stored);
     const sent = make(old);
     const { metadata } = sent;
-    if (metadata.uid && metadata.uid !== old.metadata.uid) {
-      throw conflict(resource, call.name!, precondition("UID", metadata.uid, old.metadata.uid));
-    }
     if (metadata.resourceVersion && metadata.resourceVersion !== old.metadata.resourceVersion) {
       throw conflict(resource, call.name!);
     }
+    if (metadata.uid && metadata.uid !== old.metadata.uid) {
+      throw invalid(resource, call.name!, [fault.invalid("metadata.uid", metadata.uid, "field is immutable")]);
+    }
     let next = parted(resource, call.subresource, sent, old);
     next = withMeta(next, systemMetadata(old));
-    if (call.subresource !== "status") next = this.#completed(call, next, old);
+    next = this.#completed(call, next, old);
     next = reused(next, old);
     if (resource.hasGeneration && specChanged(resource, next, old)) {
       next = withMeta(next, { generation: (old.metadata.generation ?? 0) + 1 });
@@ -246,6 +250,12 @@ export class Verbs {
     if (!isFields(body)) throw badRequest(`the object provided is unrecognized (must be of type ${resource.kind})`);
     const apiVersion = version.group ? `${version.group}/${version.name}` : version.name;
     if (resource.custom && !body.kind) throw badRequest("Object 'Kind' is missing in the body");
+    if (resource.custom && body.kind !== resource.kind) {
+      const name = textAt(body, "metadata", "name") ?? "";
+      throw invalid({ ...resource, kind: String(body.kind) }, name, [
+        fault.invalid("kind", body.kind, `must be ${resource.kind}`),
+      ]);
+    }
     if (body.kind !== undefined && body.kind !== resource.kind) {
       throw badRequest(
         `${String(body.kind)} in version "${String(body.apiVersion)}" cannot be handled as a ${resource.kind}`,
@@ -295,7 +305,8 @@ export class Verbs {
   #completed(call: Call, item: Item, old: Item | undefined): Item {
     const { resource, version } = call;
     const filled = version.schema ? (withDefaults(version.schema, item, old) as Item) : item;
-    if (!resource.complete || (old && filled.spec === old.spec && filled.spec !== undefined)) return filled;
+    if (!resource.complete || call.subresource !== undefined) return filled;
+    if (old && filled.spec === old.spec && filled.spec !== undefined) return filled;
     const draft = thawed(filled) as unknown as Draft;
     resource.complete(draft, old, this.#world());
     return frozen(draft) as unknown as Item;

@@ -192,8 +192,6 @@ function unchanged(item: Item, old: Item): readonly Cause[] {
       initContainers: imageless(spec.initContainers),
       activeDeadlineSeconds: 0,
       tolerations: [],
-      // The binding of a Pod comes this way, too.
-      nodeName: (old as unknown as Pod).spec?.nodeName ? spec.nodeName : undefined,
     };
   };
   return equal(fixed(item), fixed(old)) ? [] : [fault.forbidden("spec", CHANGEABLE)];
