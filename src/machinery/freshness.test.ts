@@ -77,6 +77,14 @@ describe("the freshness barrier", () => {
     expect(await check()).toBe("fresh");
   });
 
+  it("waits for an object to go whose last finalizer we removed: its version does not change by that", async () => {
+    freshness.wrote("key", pods, stored("old", 5, { metadata: { deletionTimestamp: "2026-01-01T00:00:00Z" } }));
+    await server.watch.send("BOOKMARK", { metadata: { resourceVersion: "11" } });
+    expect(await check()).toBe(30_000);
+    await server.watch.send("DELETED", stored("old", 12));
+    expect(await check()).toBe("fresh");
+  });
+
   it("opens after 30 s with a live read, whose answer is in the cache then", async () => {
     server.on(POD, ok(stored("a", 15)));
     freshness.wrote("key", pods, stored("a", 12));

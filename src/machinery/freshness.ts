@@ -75,6 +75,7 @@ export class Freshness {
     const { name, namespace = "", uid, resourceVersion } = object.metadata;
     const cache = this.#caches.get(resourceName(type));
     if (!cache) return;
+    const removed = lastHoldRemoved(object);
     const wasHere = cache.store.get(namespace, name)?.metadata.uid === uid;
     this.#expect(key, {
       cache,
@@ -83,6 +84,7 @@ export class Freshness {
       since: this.#clock.now(),
       seen() {
         const here: Stored | undefined = cache.store.get(namespace, name);
+        if (removed) return here?.metadata.uid !== uid;
         if (here?.metadata.uid === uid && reached(here.metadata.resourceVersion, resourceVersion)) return true;
         // Here when we wrote and not any more: its deletion has been seen.
         if (wasHere && here?.metadata.uid !== uid) return true;
@@ -186,6 +188,15 @@ export class Freshness {
       cache.absorbAbsence(namespace, name);
     }
   }
+}
+
+/**
+ * Whether this write took the last finalizer off an object that was to be deleted. The server then answers with the
+ * version before, which the cache has seen already; only its absence there shows that we were heard.
+ */
+function lastHoldRemoved({ metadata }: Stored): boolean {
+  const waitsForKubelet = (metadata.deletionGracePeriodSeconds ?? 0) > 0;
+  return metadata.deletionTimestamp !== undefined && !metadata.finalizers?.length && !waitsForKubelet;
 }
 
 /** A selector that all of these labels must match. */
