@@ -65,8 +65,8 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
     ...(suspend && behind ? deleteAllPods(cluster, unseen.filter((pod) => !isTerminating(pod)) as Stored[]) : []),
     ...(behind ? [] : plan.creates.slice(0, MOST_CREATES)),
   ];
-  const status = nextStatus(observed, pods, phase, invalid, now);
-  const wakeAt = earliest(plan.wakeAt, nextStuckAt(pods, now), behind ? now + CACHE_LAG : undefined);
+  const { status, wakeAt: reportAt } = nextStatus(observed, pods, phase, invalid, now);
+  const wakeAt = earliest(plan.wakeAt, reportAt, nextStuckAt(pods, now), behind ? now + CACHE_LAG : undefined);
   const rest = { summary: step.summary, events: invalidEvents(cluster, problems, invalid), wakeAt };
 
   // A refusal is reported before the same is tried again: the status of a pass that fails is not written.

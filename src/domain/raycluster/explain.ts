@@ -18,7 +18,7 @@ export interface PodProblem {
 type Terminated = NonNullable<ContainerState["terminated"]>;
 
 /** Ordinary steps on the way up, not problems. */
-const STARTING: ReadonlySet<string> = new Set(["ContainerCreating", "PodInitializing"]);
+export const STARTING: ReadonlySet<string> = new Set(["ContainerCreating", "PodInitializing"]);
 
 interface Row {
   readonly find: (pod: Pod) => PodProblem | undefined;

@@ -31,7 +31,7 @@ describe("the status", () => {
     );
     world.set(world.workers()[0]!.metadata.name, ready());
     world.set(world.workers()[1]!.metadata.name, withContainer("Running", { running: {} }));
-    world.settle();
+    world.wait(seconds(5));
     expect(world.cluster.status).toMatchObject({
       desiredWorkerReplicas: 3,
       availableWorkerReplicas: 2,
@@ -82,7 +82,7 @@ describe("the status", () => {
   it("is not ready with the head alone", () => {
     const world = started();
     world.set("demo-head", ready());
-    world.settle();
+    world.wait(seconds(5));
     expect(world.cluster.status?.state).toBe("");
     expect(world.condition("RayClusterProvisioned")?.status).toBe("False");
     expect(world.condition("HeadPodReady")?.status).toBe("True");
@@ -111,6 +111,32 @@ describe("the status", () => {
     expect(world.condition("Theirs")).toBeDefined();
   });
 
+  it("tells the steps on the way up together, every five seconds at most, and at once that all is well", () => {
+    const world = started();
+    world.writes.length = 0;
+    world.now += seconds(1);
+    for (const name of world.names()) {
+      world.set(name, withContainer("Pending", waiting("ContainerCreating")));
+      world.settle();
+      world.set(name, withContainer("Running", { running: {} }, { podIP: "10.0.0.1" }));
+      world.settle();
+    }
+    expect(world.writes).toEqual([]);
+    expect(world.decide().wakeAt).toBe(NOON + seconds(5));
+    world.wait(seconds(4));
+    expect(world.writes).toEqual(["status provisioning"]);
+    world.allReady();
+    world.settle();
+    expect(world.writes).toEqual(["status provisioning", "status ready"]);
+  });
+
+  it("tells trouble at once", () => {
+    const world = started();
+    world.set("demo-head", withContainer("Pending", waiting("ErrImagePull"), {}, "ray-head"));
+    world.settle();
+    expect(world.condition("HeadPodReady")?.reason).toBe("ErrImagePull");
+  });
+
   it("is written when the spec has been seen, though nothing else changed", () => {
     const world = started();
     world.writes.length = 0;
@@ -132,7 +158,7 @@ describe("a head that was ready", () => {
     world.settle();
     expect(seen()).toEqual(["False", "ContainersNotReady"]);
     world.set("demo-head", ready());
-    world.settle();
+    world.wait(seconds(5));
     expect(seen()).toEqual(["True", "HeadPodRunningAndReady"]);
     world.remove("demo-head");
     world.pass();

@@ -10,8 +10,8 @@ import type { Pod, Service } from "../../api/kubernetes.ts";
 import type { Condition, Stored } from "../../api/object.ts";
 import { addQuantities, formatQuantity, parseQuantity, type Quantity, scaleQuantity } from "../../api/quantity.ts";
 import type { RayCluster, RayClusterState, RayClusterStatus, WorkerGroupSpec } from "../../api/raycluster.ts";
-import { fromWire, type Instant, minutes, since, toWire } from "../time.ts";
-import { podProblem } from "./explain.ts";
+import { fromWire, type Instant, minutes, seconds, since, toWire } from "../time.ts";
+import { podProblem, STARTING } from "./explain.ts";
 import { failureOf } from "./failures.ts";
 import { namesake } from "./head.ts";
 import {
@@ -31,8 +31,18 @@ import type { SuspendPhase } from "./suspend.ts";
 
 const MAX_MESSAGE = 1024;
 
+/** Steps on the way up are told together: each write of a cluster's status is read by all who watch it. */
+const PROGRESS_PAUSE = seconds(5);
+
+export interface StatusStep {
+  /** The whole status to be written; absent when nothing but times would change, or it can wait. */
+  readonly status?: RayClusterStatus;
+  /** When it cannot wait any more. */
+  readonly wakeAt?: Instant;
+}
+
 /**
- * The whole status to be, or undefined when nothing but times would change.
+ * What to write now. Progress alone waits until 5 s after the last write; trouble, and that all is well, never wait.
  *
  * @param phase where suspension is after this pass
  * @param invalid what is wrong with the spec, in words; empty when nothing is
@@ -43,7 +53,7 @@ export function nextStatus(
   phase: SuspendPhase,
   invalid: string,
   now: Instant,
-): RayClusterStatus | undefined {
+): StatusStep {
   const { cluster } = observed;
   const before = cluster.status ?? {};
   const complete = phase === "running" && !invalid && isComplete(pods);
@@ -62,8 +72,27 @@ export function nextStatus(
   if (state && state !== before.state) {
     status.stateTransitionTimes = { ...before.stateTransitionTimes, [state]: toWire(now) };
   }
-  if (same(status, before)) return undefined;
-  return { ...status, lastUpdateTime: toWire(now) };
+  if (same(status, before)) return {};
+  const heldUntil = (fromWire(before.lastUpdateTime) ?? Number.NEGATIVE_INFINITY) + PROGRESS_PAUSE;
+  if (now < heldUntil && isProgress(before, status)) return { wakeAt: heldUntil };
+  return { status: { ...status, lastUpdateTime: toWire(now) } };
+}
+
+/** Reasons of HeadPodReady that a head has on its way up. */
+const ON_THE_WAY: ReadonlySet<string> = new Set(["HeadPodNotFound", "Unknown", "ContainersNotReady", ...STARTING]);
+
+/** Whether Pods have merely come nearer to being ready: nobody waits for these numbers and addresses. */
+function isProgress(before: RayClusterStatus, after: RayClusterStatus): boolean {
+  const headPodReady = (status: RayClusterStatus) => status.conditions?.find(({ type }) => type === "HeadPodReady");
+  const wasReady = headPodReady(before)?.status === "True";
+  const rest = (status: RayClusterStatus) => {
+    const { readyWorkerReplicas: _, availableWorkerReplicas: __, head, conditions, ...others } = status;
+    const { podIP: ___, serviceIP: ____, ...names } = head ?? {};
+    const ready = headPodReady(status);
+    const isFine = ready?.status === "True" || (!wasReady && ON_THE_WAY.has(ready?.reason ?? ""));
+    return { ...others, names, ready: isFine || ready, conditions: conditions?.filter((each) => each !== ready) };
+  };
+  return same(rest(before), rest(after));
 }
 
 /** In one sentence: why the cluster is not ready; undefined when nothing is known to stand in its way. */
