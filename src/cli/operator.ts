@@ -17,7 +17,7 @@ import { servePages } from "../serve/http.ts";
 import { makeLog } from "../serve/log.ts";
 import { PrometheusMetrics } from "../serve/metrics.ts";
 import { RayJobMetrics, registerRayObjects } from "../serve/rayMetrics.ts";
-import { submitterProgram } from "../submitter/program.ts";
+
 import { startOperator } from "../wiring.ts";
 import { connect } from "./connect.ts";
 import { CannotRun, messageOf } from "./failure.ts";
@@ -100,6 +100,7 @@ function readConfig(options: OperatorOptions) {
     throw new CannotRun(`cannot read the configuration file ${options.config}: ${messageOf(error)}`);
   }
   try {
+    const submitterProgram = readFileSync(new URL("../submitter/submit.py", import.meta.url), "utf8");
     return configFrom({ flags, file, env: process.env, submitterProgram });
   } catch (error) {
     if (error instanceof ConfigError)
