@@ -94,6 +94,7 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
     clock,
     signal: until,
     onText: (text) => screen.log(text),
+    onSubmitter: (text) => screen.step(`submitter: ${text}`, "dim"),
     onTrouble: (text) => screen.step(text, "warn"),
   });
   const tell = (seen: Seen) => {

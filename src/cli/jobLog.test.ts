@@ -32,6 +32,7 @@ async function read(answers: Parameters<typeof scripted>, options: { ended?: () 
   const server = scripted(...answers);
   let text = "";
   const troubles: string[] = [];
+  const own: string[] = [];
   const following = followPodLog(
     {
       transport: server.transport,
@@ -46,11 +47,12 @@ async function read(answers: Parameters<typeof scripted>, options: { ended?: () 
       signal: new AbortController().signal,
       onText: (piece) => (text += piece),
       onTrouble: (line) => troubles.push(line),
+      onSubmitter: (line) => own.push(line),
     },
   );
   await clock.advance(60_000);
   await following;
-  return { text, troubles, requests: server.requests };
+  return { text, troubles, own, requests: server.requests };
 }
 
 describe("a submitter's log", () => {
@@ -80,6 +82,11 @@ describe("a submitter's log", () => {
     expect(text).toBe("a\nb\nc\nd\ne\n");
     expect(requests[1]!.query!["sinceTime"]).toBe("2026-01-01T00:00:01Z");
     expect(troubles).toEqual(["the log's connection broke (connection reset); reading on"]);
+  });
+
+  it("is the job's alone: what the submitter says for itself is told apart", async () => {
+    const { text, own } = await read([{ lines: [`${stamp(1)} raykeeper: submitted job j`, `${stamp(2)} hello`] }]);
+    expect([text, own]).toEqual(["hello\n", ["submitted job j"]]);
   });
 
   it("is waited for while the container starts, without a word", async () => {

@@ -18,11 +18,15 @@ export interface LogOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onText: (text: string) => void;
+  /** What the submitter says for itself between the lines of the job. */
+  readonly onSubmitter?: (text: string) => void;
   /** Something a user should know: the log is cut, or cannot be read. */
   readonly onTrouble: (text: string) => void;
 }
 
 const RETRY_MS = 1000;
+/** How src/submitter/submit.py marks its own lines. */
+const SUBMITTER = "raykeeper: ";
 /** Lines kept to recognise a replay by a second submitter. */
 const REMEMBERED_LINES = 200_000;
 
@@ -44,7 +48,7 @@ export class Shown {
         this.#next++;
         return false;
       }
-      // Before the replay begins the submitter may say something of its own.
+      // Before the replay begins another submitter than ours may say something.
       if (this.#next === 0) return true;
     }
     if (this.#lines.length < REMEMBERED_LINES) this.#lines.push(line);
@@ -79,7 +83,9 @@ export async function followPodLog(log: PodLog, options: LogOptions): Promise<vo
       for await (const line of await client.rawLines(path, query, signal)) {
         troubled = false;
         const text = position.take(line);
-        if (text !== undefined && log.shown.isNew(text)) onText(`${text}\n`);
+        if (text === undefined) continue;
+        if (text.startsWith(SUBMITTER)) options.onSubmitter?.(text.slice(SUBMITTER.length));
+        else if (log.shown.isNew(text)) onText(`${text}\n`);
       }
       // The stream ended in good order after the container had: that was all of it.
       if (complete) return;
