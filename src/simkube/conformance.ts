@@ -1314,11 +1314,14 @@ export function conformance(name: string, makeTarget: () => Promise<Target> | Ta
           metadata: { name: "s" },
           spec: { selector: { app: "x" }, ports: [{ name: "web", port: 80, targetPort: "http" }] },
         });
+        // The real controller wants to see the node that the Pod is on.
+        const node = `${ns}-node`;
+        await must("POST", "/api/v1/nodes", { metadata: { name: node } });
         const ports = [{ name: "http", containerPort: 8080 }];
         await must(
           "POST",
           core("pods"),
-          pod("a", { labels: { app: "x" } }, { containers: [{ name: "c", image: "i", ports }] }),
+          pod("a", { labels: { app: "x" } }, { nodeName: node, containers: [{ name: "c", image: "i", ports }] }),
         );
         await merge(`${core("pods", "a")}/status`, {
           status: {
@@ -1337,6 +1340,7 @@ export function conformance(name: string, makeTarget: () => Promise<Target> | Ta
           expect(object.ports).toMatchObject([{ name: "web", port: 8080, protocol: "TCP" }]);
           break;
         }
+        await must("DELETE", `/api/v1/nodes/${node}`);
         await must("DELETE", core("pods", "a"), { gracePeriodSeconds: 0 });
       });
     });

@@ -129,6 +129,8 @@ export class JobController implements SimController {
     const alive = own.filter(({ status }) => status?.phase !== "Succeeded" && status?.phase !== "Failed");
     const active = alive.filter(({ metadata }) => !metadata.deletionTimestamp);
     const verdict = this.#verdict(key, job, active, now);
+    // The verdict is written down before the Pods go that it was read from.
+    if (verdict && this.#writeStatus(job, alive, active, verdict, now)) return;
     if (this.#manage(key, job, active, verdict, now)) return;
     this.#writeStatus(job, alive, active, verdict, now);
   }
@@ -236,13 +238,14 @@ export class JobController implements SimController {
     return true;
   }
 
+  /** Brings the status up to date. True when that took a write. */
   #writeStatus(
     job: JobItem,
     alive: readonly PodItem[],
     active: readonly PodItem[],
     verdict: Verdict | undefined,
     now: Instant,
-  ): void {
+  ): boolean {
     const tally = this.#tally(job.metadata.uid);
     const before = job.status ?? {};
     const suspended = job.spec?.suspend && !verdict;
@@ -267,7 +270,7 @@ export class JobController implements SimController {
       terminating: alive.length - active.length,
       uncountedTerminatedPods: {},
     };
-    if (equal(status, before)) return;
+    if (equal(status, before)) return false;
     attempt(() =>
       this.#verbs.patch(callOn(jobs, job.metadata.namespace, job.metadata.name, "status"), (old) => ({
         ...old,
@@ -279,6 +282,7 @@ export class JobController implements SimController {
     if (suspended && !before.conditions?.some(({ type, status }) => type === "Suspended" && status === "True")) {
       this.#tell(job, "Normal", "Suspended", "Job suspended");
     }
+    return true;
   }
 
   #delete(resource: typeof jobs, { metadata }: Item, propagationPolicy: Propagation): boolean {
