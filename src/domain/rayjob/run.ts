@@ -43,6 +43,10 @@ import { DEAD_NODE_PATIENCE, type Evidence, type Verdict, verdict } from "./verd
 const SETTLING = seconds(10);
 /** Between a refused submission and the next. */
 const SUBMIT_PAUSE = seconds(5);
+/** How long a job may be PENDING before that is news. */
+const PENDING_PATIENCE = seconds(5);
+/** How long Ray's answer about a job it has just taken is waited for, before the taking itself is written down. */
+const ACKNOWLEDGE_AFTER = seconds(3);
 /** While an answer is awaited; the poller usually wakes us earlier. */
 const PATROL = seconds(2);
 /** While a stranger bears a name that is needed; it is not watched. */
@@ -241,6 +245,15 @@ function learn(pass: Pass, info: RayJobInfo): Learnt {
   };
 }
 
+/**
+ * PENDING lasts a moment, as a rule: to write it down, and RUNNING right after, would be one write too many. A crash
+ * meanwhile loses nothing, since Ray is asked again before anything is submitted. Undefined when it is to be written.
+ */
+function isSettling({ record, now }: Pass, { status, startTime }: RayJobInfo): Instant | undefined {
+  if (status !== "PENDING" || record.observedTime !== undefined || startTime === undefined) return undefined;
+  return Math.abs(now - startTime) < PENDING_PATIENCE ? now + PATROL : undefined;
+}
+
 const MADE_AGAIN = "The submitter was deleted, and made once more to follow the log.";
 
 /** `SubmitterHealthy`, and one event when it ceases to be. A submitter says nothing about the job itself. */
@@ -291,6 +304,10 @@ function proceed(pass: Pass, judged: Exclude<Verdict, { kind: "ended" | "ask" }>
     case "failed":
       return failWith(observed, pass.status, record, judged, now);
     case "carryOn": {
+      const settling = isSettling(pass, judged.info);
+      if (settling !== undefined) {
+        return { summary: "d: Ray has the job, and is starting it", effects: [], events: [], wakeAt: settling };
+      }
       const seen = learn(pass, judged.info);
       const dead = fromWire(seen.record.driverNodeDeadTime);
       const patience = dead === undefined ? undefined : Math.max(dead + DEAD_NODE_PATIENCE, now + PATROL);
@@ -298,12 +315,12 @@ function proceed(pass: Pass, judged: Exclude<Verdict, { kind: "ended" | "ask" }>
     }
     case "notSubmitted": {
       // "Done" was said by Ray, too: from now on the job is never submitted again.
-      if (evidence.submit?.result === "done" && record.observedTime === undefined) return acknowledged(pass);
+      if (isAccepted(pass)) return acknowledged(pass);
       if (record.raySession === undefined) return takeSession(pass);
       return submit(pass, judged.maySubmit);
     }
     case "wait": {
-      if (evidence.submit?.result === "done" && record.observedTime === undefined) return acknowledged(pass);
+      if (isAccepted(pass)) return acknowledged(pass);
       const start = evidence.silentSince;
       const asked = observed.ray.answer?.requestedAt ?? 0;
       const settled = asked >= (fromWire(record.submissionStartTime) ?? 0) + SETTLING;
@@ -322,9 +339,17 @@ function proceed(pass: Pass, judged: Exclude<Verdict, { kind: "ended" | "ask" }>
   }
 }
 
-/** Ray took the operator's submission: journalled at once, so that no restart can lead to a second one. */
+const isAccepted = ({ evidence: { submit }, record }: Pass): boolean =>
+  submit?.result === "done" && record.observedTime === undefined;
+
+/**
+ * Ray took the operator's submission. Its answer to the next question tells more, so that is waited for, a little: in
+ * the session it was submitted to Ray does not forget it, and into another it is never submitted.
+ */
 function acknowledged(pass: Pass): Decision<RayCommand> {
-  const { record, now } = pass;
+  const { record, now, evidence } = pass;
+  const due = (evidence.submit?.finishedAt ?? 0) + ACKNOWLEDGE_AFTER;
+  if (now < due) return { summary: "Ray accepted the job; asking about it", effects: [], events: [], wakeAt: due };
   let status = reviseRecord(pass.status, record, { observedTime: toWire(now) });
   status = withCondition(status, now, "Started", true, "Submitted", `Ray has job ${record.jobId}.`);
   return {
