@@ -41,7 +41,6 @@ export type FailureJournal = Readonly<Record<string, FailureRecord>>;
 export interface Patience {
   /** Replacements wait until then; 0 when they need not wait. */
   readonly retryAt: Instant;
-  readonly count: number;
   /** To be journalled before anything else is done about the group: a failure that is not counted yet. */
   readonly record?: FailureRecord;
 }
@@ -88,7 +87,7 @@ export function patience(
   const counted = fromWire(known?.youngest) ?? Number.NEGATIVE_INFINITY;
   const news = pods.filter((pod) => failureOf(pod, now).kind === "failed" && createdAt(pod) > counted);
   const current = known?.generation === generation ? known : undefined;
-  if (news.length === 0) return { retryAt: current ? retryAt(current) : 0, count: current?.count ?? 0 };
+  if (news.length === 0) return { retryAt: current ? retryAt(current) : 0 };
 
   const wasWell = news.some((pod) => since(createdAt(pod), now) >= HEALTHY_AFTER);
   const record: FailureRecord = {
@@ -97,7 +96,7 @@ export function patience(
     youngest: toWire(Math.max(...pods.map(createdAt))),
     generation,
   };
-  return { retryAt: retryAt(record), count: record.count, record };
+  return { retryAt: retryAt(record), record };
 }
 
 /** In words: what became of a failed Pod. */

@@ -4,7 +4,6 @@
  * Answers: must the head be created or deleted now.
  * May not: make a second head. Its name is fixed, a predecessor must be gone from the API server, not merely Terminating.
  */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import { ANNOTATION, GROUP, NODE_TYPE } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";

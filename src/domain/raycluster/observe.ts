@@ -4,7 +4,6 @@
  * Answers: which Pods are this cluster's, of which group, and in what shape.
  * May not: decide anything. decide.ts is next.
  */
-
 import type { ContainerStatus, Pod, Service } from "../../api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";

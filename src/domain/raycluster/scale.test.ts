@@ -6,7 +6,7 @@ import { desiredReplicas } from "./observe.ts";
 import { scaling } from "./scale.ts";
 import { NOON, ready, workerGroup } from "./testing.ts";
 
-const patient = { retryAt: 0, count: 0 };
+const patient = { retryAt: 0 };
 
 function pod(name: string, age: number, status: Pod["status"], more: Partial<Pod["metadata"]> = {}): Stored<Pod> {
   return {

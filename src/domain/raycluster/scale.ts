@@ -7,7 +7,6 @@
  * A Pod that is being deleted counts for the maximum until it is gone, but not as one of those desired. Surplus goes by
  * usefulness, the least first: not scheduled, not ready, ready; among equals the youngest, which has done the least work.
  */
-
 import type { Pod } from "../../api/kubernetes.ts";
 import { LABEL } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";

@@ -4,7 +4,7 @@
  * May not: guess. A version that cannot be read is older than every other, so that the oldest behaviour is used.
  */
 
-export function parseVersion(text: string | undefined): readonly number[] | undefined {
+function parseVersion(text: string | undefined): readonly number[] | undefined {
   const match = /^v?(\d+)\.(\d+)(?:\.(\d+))?/.exec(text?.trim() ?? "");
   return match ? [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)] : undefined;
 }
