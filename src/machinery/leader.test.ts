@@ -199,6 +199,16 @@ describe("leader election", () => {
       expect([a.leads, a.elector.mayWrite()]).toEqual([true, true]);
     });
 
+    it("back, the leader goes on renewing", async () => {
+      const { jump, clock: its } = jumping();
+      const a = replica("a", its);
+      await clock.advance(3_000);
+      jump.by = -3_600_000;
+      expect(a.elector.mayWrite()).toBe(false);
+      await clock.advance(60_000);
+      expect([a.leads, a.elector.mayWrite()]).toEqual([true, true]);
+    });
+
     it("back, the leader does not believe in its lease for longer", async () => {
       const { jump, clock: its } = jumping();
       const a = replica("a", its);

@@ -151,18 +151,15 @@ export class Elector {
   async #renewUntilLost(signal: AbortSignal): Promise<void> {
     const { clock, log, name, retryPeriod, renewDeadline } = this.#options;
     const lost = Promise.withResolvers<never>();
-    const stopped = new Promise<"stopped">((resolve) => {
-      if (signal.aborted) resolve("stopped");
-      else signal.addEventListener("abort", () => resolve("stopped"), { once: true });
-    });
     const giveUp = () => lost.reject(new LeaseLost(`the lease ${name} could not be renewed in time`));
     let cancel = clock.after(renewDeadline, giveUp);
     let startedAt = clock.now();
     try {
       while (true) {
-        // From start to start, so that a slow server does not stretch the time between renewals.
-        const pause = sleep(clock, startedAt + retryPeriod - clock.now(), signal).catch(() => {});
-        if ((await Promise.race([pause, stopped, lost.promise])) === "stopped") return;
+        // From start to start, so that a slow server does not stretch the time between renewals; a clock set back must not.
+        const pause = Math.min(retryPeriod, startedAt + retryPeriod - clock.now());
+        await Promise.race([sleep(clock, pause, signal).catch(() => {}), lost.promise]);
+        if (signal.aborted) return;
         startedAt = clock.now();
         try {
           // A renewal that hangs must not keep the deadline from being noticed.
