@@ -35,7 +35,8 @@ function freeze(value: unknown): unknown {
     copy = value.map((element) => (element === undefined ? null : freeze(element)));
   } else {
     const fields: Record<string, unknown> = {};
-    for (const [key, member] of Object.entries(value)) {
+    for (const key of Object.keys(value)) {
+      const member = (value as Fields)[key];
       // A key that JSON may carry but that would change the copy's prototype.
       if (member !== undefined && key !== "__proto__") fields[key] = freeze(member);
     }

@@ -45,9 +45,6 @@ export interface World {
   readonly now: number;
 }
 
-/** An object being made ready; may be changed. */
-export type Draft = Record<string, unknown> & { metadata: Record<string, unknown> };
-
 export interface Resource {
   /** `group/plural`: the kind's place in the store. */
   readonly id: string;
@@ -76,9 +73,9 @@ export interface Resource {
   /** How a name must look. */
   readonly names: "subdomain" | "label" | "label1035";
   /** What `status` is at first; absent otherwise. */
-  readonly firstStatus?: (draft: Draft) => Fields;
-  /** Fills in what was left out. On an update `old` is what was there. */
-  readonly complete?: (draft: Draft, old: Item | undefined, world: World) => void;
+  readonly firstStatus?: (item: Item) => Fields;
+  /** The object with what was left out. On an update `old` is what was there; asked when more than status changed. */
+  readonly complete?: (item: Item, old: Item | undefined, world: World) => Item;
   /** What is wrong with an object, whose main part or one of whose subresources is written. */
   readonly validate?: (
     item: Item,

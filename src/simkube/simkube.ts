@@ -22,7 +22,7 @@ import { EndpointsController } from "./endpoints.ts";
 import { badRequest } from "./errors.ts";
 import { GarbageCollector } from "./garbage.ts";
 import { JobController } from "./jobs.ts";
-import { canonical, type Item, withMeta } from "./json.ts";
+import { canonical, frozen, type Item, withMeta } from "./json.ts";
 import { customResourceDefinitions, defined } from "./kinds/definition.ts";
 import { builtInKinds } from "./kinds/index.ts";
 import { Random } from "./random.ts";
@@ -107,7 +107,7 @@ export class SimKube {
     for (const name of ["default", "kube-system"]) {
       this.verbs.create(callOn(builtInKinds.find(({ kind }) => kind === "Namespace")!), { metadata: { name } });
     }
-    for (const crd of crds) this.verbs.create(callOn(customResourceDefinitions), crd);
+    for (const crd of crds) this.verbs.create(callOn(customResourceDefinitions), frozenOnce(crd));
   }
   /** Moves the controllers whenever there is work for them, until the function that it returns is called. */
   runControllers(): Cancel {
@@ -183,4 +183,12 @@ export class SimKube {
     void copyLines(streamed.pieces, lines);
     return { status: 200, headers: streamed.headers, lines };
   }
+}
+
+/** Definitions are large, and the simulator makes many worlds from the same few. */
+const known = new WeakMap<KubeObject, KubeObject>();
+function frozenOnce(crd: KubeObject): KubeObject {
+  const copy = known.get(crd) ?? frozen(crd);
+  known.set(crd, copy);
+  return copy;
 }

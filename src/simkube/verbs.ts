@@ -21,10 +21,10 @@ import {
   notFound,
   type Status,
 } from "./errors.ts";
-import { equal, frozen, type Item, isFields, textAt, thawed, withField, withMeta } from "./json.ts";
+import { equal, frozen, type Item, isFields, textAt, withField, withMeta } from "./json.ts";
 import { cleanMetadata, metadataFaults } from "./names.ts";
 import type { Random } from "./random.ts";
-import type { Draft, Registry, Resource, ServedVersion, World } from "./registry.ts";
+import type { Registry, Resource, ServedVersion, World } from "./registry.ts";
 import { prune, type RuleTable, validate, withDefaults } from "./schema.ts";
 import { keyOf, type Storage } from "./storage.ts";
 
@@ -120,7 +120,7 @@ export class Verbs {
       deletionTimestamp: undefined,
       deletionGracePeriodSeconds: undefined,
     });
-    if (resource.hasStatus) item = withField(item, "status", resource.firstStatus?.(item as unknown as Draft));
+    if (resource.hasStatus) item = withField(item, "status", resource.firstStatus?.(item));
     item = this.#completed(call, item, undefined);
     item = this.#admitted(call, "create", item, undefined);
     this.#validate(call, item, undefined);
@@ -307,9 +307,7 @@ export class Verbs {
     const filled = version.schema ? (withDefaults(version.schema, item, old) as Item) : item;
     if (!resource.complete || call.subresource !== undefined) return filled;
     if (old && filled.spec === old.spec && filled.spec !== undefined) return filled;
-    const draft = thawed(filled) as unknown as Draft;
-    resource.complete(draft, old, this.#world());
-    return frozen(draft) as unknown as Item;
+    return frozen(resource.complete(filled, old, this.#world()));
   }
 
   #admitted(call: Call, verb: Review["verb"], object: Item | undefined, old: Item | undefined): Item {

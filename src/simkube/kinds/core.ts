@@ -3,7 +3,7 @@
  */
 import type { Lease, Namespace } from "../../api/kubernetes.ts";
 import { type Cause, fault } from "../errors.ts";
-import { equal, type Item, isFields, textAt } from "../json.ts";
+import { equal, type Item, isFields, textAt, withMeta } from "../json.ts";
 import type { Resource } from "../registry.ts";
 import type { Schema } from "../schema.ts";
 import { builtIn, open } from "./builtIn.ts";
@@ -33,12 +33,11 @@ export const namespaces: Resource = builtIn({
   schema: { type: "object", properties: { spec: open, status: open } },
   columns: namespaceColumns,
   firstStatus: () => ({ phase: "Active" }),
-  complete(draft, old) {
+  complete: (item, old) => ({
+    ...withMeta(item, { labels: { ...item.metadata.labels, "kubernetes.io/metadata.name": item.metadata.name } }),
     // What keeps a namespace until it is empty (cleanup.ts).
-    if (!old) draft.spec = { finalizers: ["kubernetes"] };
-    const labels = (draft.metadata.labels ?? {}) as Record<string, string>;
-    draft.metadata.labels = { ...labels, "kubernetes.io/metadata.name": String(draft.metadata.name) };
-  },
+    ...(!old && { spec: { finalizers: ["kubernetes"] } }),
+  }),
   held: (item) => ((item as unknown as Namespace).spec?.finalizers ?? []).length > 0,
   fields: { "status.phase": (item) => textAt(item, "status", "phase") ?? "" },
 });
@@ -55,7 +54,7 @@ export const nodes: Resource = builtIn({
   schema: { type: "object", properties: { spec: open, status: open } },
   columns: nodeColumns,
   // A kubelet registers itself together with its status.
-  firstStatus: (draft) => (isFields(draft.status) ? draft.status : {}),
+  firstStatus: ({ status }) => (isFields(status) ? status : {}),
   fields: {
     "spec.unschedulable": (item) => String((item.spec as { unschedulable?: boolean })?.unschedulable ?? false),
   },
@@ -101,15 +100,14 @@ export const secrets: Resource = builtIn({
     },
   },
   columns: secretColumns,
-  complete(draft) {
-    draft.type ??= "Opaque";
-    if (!isFields(draft.stringData)) return;
-    const encoded = Object.entries(draft.stringData).map(([key, text]) => [
+  complete(item) {
+    const { type = "Opaque", stringData, ...rest } = item;
+    if (!isFields(stringData)) return { ...rest, type };
+    const encoded = Object.entries(stringData).map(([key, text]) => [
       key,
       Buffer.from(String(text)).toString("base64"),
     ]);
-    draft.data = { ...(draft.data as object), ...Object.fromEntries(encoded) };
-    delete draft.stringData;
+    return { ...rest, type, data: { ...(item.data as object), ...Object.fromEntries(encoded) } };
   },
   validate: (item, old) => [
     ...keyFaults(item),

@@ -4,14 +4,10 @@
  * Answers: the Resource that a definition describes. Its conversion is `None`: all versions are the same but for
  * apiVersion.
  */
-import type {
-  CustomResourceDefinition,
-  CustomResourceDefinitionVersion,
-  JSONSchemaProps,
-} from "../../api/kubernetes.ts";
+import type { CustomResourceDefinition, CustomResourceDefinitionVersion } from "../../api/kubernetes.ts";
 import { toWire } from "../../domain/time.ts";
 import { type Cause, fault } from "../errors.ts";
-import { at, frozen, type Item, isFields } from "../json.ts";
+import { at, type Item, isFields, withMeta } from "../json.ts";
 import type { Column, Resource } from "../registry.ts";
 import type { Schema } from "../schema.ts";
 import { builtIn, open, relabelled } from "./builtIn.ts";
@@ -32,36 +28,32 @@ export const customResourceDefinitions: Resource = builtIn({
   hasGeneration: true,
   metadataThroughStatus: true,
   schema: { type: "object", required: ["spec"], properties: { spec: open, status: open } },
-  complete(draft, old, world) {
-    const definition = draft as unknown as CustomResourceDefinition;
-    if (!isFields(definition.spec) || !isFields(definition.spec.names)) return;
-    const { names, versions = [] } = definition.spec;
-    names.singular ??= names.kind?.toLowerCase();
-    names.listKind ??= `${names.kind}List`;
-    definition.spec.conversion ??= { strategy: "None" };
-    const since = toWire(world.now);
-    const condition = (type: string, reason: string, message: string) => ({
-      type,
-      reason,
-      message,
-      status: "True",
-      lastTransitionTime: since,
-    });
+  // Not on a thawed copy: a definition is large, and little of it is touched.
+  complete(item, old, world) {
+    const { spec } = item as unknown as CustomResourceDefinition;
+    if (!isFields(spec) || !isFields(spec.names)) return item;
+    const { kind } = spec.names;
+    const names = { singular: kind?.toLowerCase(), listKind: `${kind}List`, ...spec.names };
+    const condition = { status: "True", lastTransitionTime: toWire(world.now) };
     const before = (old as unknown as CustomResourceDefinition | undefined)?.status;
-    draft.status = {
-      acceptedNames: names,
-      conditions: before?.conditions ?? [
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition("Established", "InitialNamesAccepted", "the initial names have been accepted"),
-      ],
-      storedVersions: [
-        ...new Set([
-          ...(before?.storedVersions ?? []),
-          ...versions.filter((one) => one.storage).map((one) => one.name),
-        ]),
-      ],
+    const stored = (spec.versions ?? []).filter(({ storage }) => storage).map(({ name }) => name);
+    return {
+      ...(old ? item : withMeta(item, { finalizers: [...(item.metadata.finalizers ?? []), CLEANUP] })),
+      spec: { conversion: { strategy: "None" }, ...spec, names },
+      status: {
+        acceptedNames: names,
+        conditions: before?.conditions ?? [
+          { type: "NamesAccepted", ...condition, reason: "NoConflicts", message: "no conflicts found" },
+          {
+            type: "Established",
+            ...condition,
+            reason: "InitialNamesAccepted",
+            message: "the initial names have been accepted",
+          },
+        ],
+        storedVersions: [...new Set([...(before?.storedVersions ?? []), ...stored])],
+      },
     };
-    if (!old) draft.metadata.finalizers = [...((draft.metadata.finalizers as string[]) ?? []), CLEANUP];
   },
   validate: (item, _old, _, part) => (part === "subresource" ? [] : faults(item)),
 });
@@ -190,9 +182,3 @@ export function jsonPath(path: string): (value: unknown) => readonly unknown[] {
   paths.set(path, read);
   return read;
 }
-
-/** The schema of each served version of a definition. */
-export const schemasOf = (definition: Item): readonly Schema[] =>
-  (definition as unknown as CustomResourceDefinition).spec.versions.map(
-    ({ schema }) => frozen(schema?.openAPIV3Schema as JSONSchemaProps) as Schema,
-  );

@@ -4,7 +4,7 @@
 import structural from "../../api/generated/structural.json" with { type: "json" };
 import type { Job, JobSpec } from "../../api/kubernetes.ts";
 import { type Cause, fault } from "../errors.ts";
-import { equal, type Item } from "../json.ts";
+import { equal, type Item, thawed } from "../json.ts";
 import { labelFaults } from "../names.ts";
 import type { Resource } from "../registry.ts";
 import type { Schema } from "../schema.ts";
@@ -75,9 +75,10 @@ export const jobs: Resource = builtIn({
   schema: { type: "object", required: ["spec"], properties: { spec: jobSpec, status: open } },
   columns: jobColumns,
   firstStatus: () => ({}),
-  complete(draft) {
-    const job = draft as unknown as Job;
+  complete(item) {
+    const job = thawed(item) as Item & Job;
     if (job.spec) completeJobSpec(job.spec, job.metadata);
+    return job;
   },
   validate(item, old, _, part) {
     if (part === "subresource") return [];

@@ -7,7 +7,7 @@ import structural from "../../api/generated/structural.json" with { type: "json"
 import type { Container, Pod, PodSpec, Probe } from "../../api/kubernetes.ts";
 import { toWire } from "../../domain/time.ts";
 import { type Cause, fault } from "../errors.ts";
-import { equal, type Item, textAt, withField } from "../json.ts";
+import { equal, type Item, textAt, thawed, withField } from "../json.ts";
 import { nameFaults } from "../names.ts";
 import type { Resource } from "../registry.ts";
 import { validate } from "../schema.ts";
@@ -33,11 +33,11 @@ export const pods: Resource = builtIn({
   answersDeletionWithObject: true,
   schema: { type: "object", required: ["spec"], properties: { spec: podSpec, status: open } },
   columns: podColumns,
-  firstStatus: (draft) => ({ phase: "Pending", qosClass: qosClass((draft as unknown as Pod).spec) }),
-  complete(draft, old) {
-    const pod = draft as unknown as Pod;
-    // An update sends back what was filled in; completing again what did not change would only cost time.
-    if (pod.spec && (!old || pod.spec !== old.spec)) completePodSpec(pod.spec);
+  firstStatus: (item) => ({ phase: "Pending", qosClass: qosClass((item as unknown as Pod).spec) }),
+  complete(item) {
+    const pod = thawed(item) as Item & Pod;
+    if (pod.spec) completePodSpec(pod.spec);
+    return pod;
   },
   validate(item, old, _, part) {
     if (part === "subresource") return [];

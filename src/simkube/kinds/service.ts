@@ -4,7 +4,7 @@
 import structural from "../../api/generated/structural.json" with { type: "json" };
 import type { Service, ServiceSpec } from "../../api/kubernetes.ts";
 import { type Cause, fault } from "../errors.ts";
-import { textAt } from "../json.ts";
+import { type Item, textAt, thawed } from "../json.ts";
 import { nameFaults } from "../names.ts";
 import type { Resource, World } from "../registry.ts";
 import { validate } from "../schema.ts";
@@ -29,9 +29,10 @@ export const services: Resource = builtIn({
   schema: { type: "object", properties: { spec: serviceSpec, status: open } },
   columns: serviceColumns,
   firstStatus: () => ({ loadBalancer: {} }),
-  complete(draft, old, world) {
-    const service = draft as unknown as Service;
+  complete(item, old, world) {
+    const service = thawed(item) as Item & Service;
     if (service.spec) completeSpec(service.spec, (old as unknown as Service | undefined)?.spec, world);
+    return service;
   },
   validate(item, old, _, part) {
     const spec = (item as unknown as Service).spec;
