@@ -137,7 +137,6 @@ export class Controller<Observed, External extends { do: string; why: string } =
         client,
         freshness,
         events,
-        log: this.#log,
         adoptable: this.#options.adoptable ?? adoptByOwner(),
         mayWrite: this.#options.mayWrite,
       };

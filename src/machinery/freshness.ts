@@ -56,6 +56,7 @@ export class Freshness {
   constructor(options: {
     readonly clock: Clock;
     readonly client: KubeClient;
+    /** One for each resource that is written; of two of the same resource the last counts. */
     readonly caches: readonly Cache[];
     readonly log?: Logger;
     readonly metrics?: Metrics;

@@ -13,7 +13,7 @@ import { type KubeClient, WriteRefused } from "./kube/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, isUnknownOutcome, KubeError } from "./kube/errors.ts";
 import { mergePatch } from "./kube/mergePatch.ts";
 import { byKind } from "./kube/resources.ts";
-import { describe, type Logger } from "./logger.ts";
+import { describe } from "./logger.ts";
 
 /**
  * What an object is that bears the name we wanted to create: `ours` (an earlier try was done after all), `leftover`
@@ -26,7 +26,6 @@ export interface Tools {
   readonly client: KubeClient;
   readonly freshness: Freshness;
   readonly events: Events;
-  readonly log: Logger;
   readonly adoptable: Adoptable;
   /** Whether commands to others than the API server may be handed over now; the client guards its own writes. */
   readonly mayWrite?: () => boolean;
