@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, connect, type Socket } from "node:net";
@@ -319,6 +319,7 @@ describe("the HTTP transport", () => {
         writeFileSync(crt, pem(`${name}.crt`));
         writeFileSync(key, pem(`${name}.key`));
       };
+      closing.push(() => [crt, key].map((path) => rmSync(path)));
       use("alice");
       const [cert, itsKey] = [file(crt, clock, "certificate"), file(key, clock, "key")];
       const transport = transportTo(
