@@ -49,7 +49,9 @@ function freeze(value: unknown): unknown {
 
 /** A copy that may be changed: for filling in defaults. */
 export function thawed<T>(value: T): T {
-  return structuredClone(value);
+  if (typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map(thawed) as T;
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, thawed(member)])) as T;
 }
 
 export function isFields(value: unknown): value is Fields {
@@ -69,9 +71,13 @@ export function equal(a: unknown, b: unknown): boolean {
 
 /** A text that is the same for equal values. */
 export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, member) =>
-    isFields(member) ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1))) : member,
-  );
+  if (Array.isArray(value)) return `[${value.map(canonical).join()}]`;
+  if (!isFields(value)) return JSON.stringify(value) ?? "null";
+  const keys = Object.keys(value).filter((key) => value[key] !== undefined);
+  return `{${keys
+    .sort()
+    .map((key) => `${JSON.stringify(key)}:${canonical(value[key])}`)
+    .join()}}`;
 }
 
 /** The value at a path of member names, or undefined. */

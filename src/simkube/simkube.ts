@@ -142,13 +142,13 @@ export class SimKube {
    * A short text that is the same for two worlds with the same content. `view` says what counts of an object, undefined
    * for nothing; when not given, all but its version.
    */
-  digest(view: (item: Item) => unknown = (item) => withMeta(item, { resourceVersion: undefined })): string {
-    const hash = createHash("sha256");
+  digest(view?: (item: Item) => unknown): string {
+    const lines: string[] = [];
     for (const { resource, key, item } of this.storage.everything()) {
-      const seen = view(item);
-      if (seen !== undefined) hash.update(`${resource} ${key} ${canonical(seen)}\n`);
+      const seen = view ? view(item) : digestOf(item);
+      if (seen !== undefined) lines.push(`${resource} ${key} ${canonical(seen)}`);
     }
-    return hash.digest("hex").slice(0, 32);
+    return sha256(lines.join("\n"));
   }
 
   #allControllers(): readonly SimController[] {
@@ -191,4 +191,14 @@ function frozenOnce(crd: KubeObject): KubeObject {
   const copy = known.get(crd) ?? frozen(crd);
   known.set(crd, copy);
   return copy;
+}
+
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex").slice(0, 32);
+
+/** Worlds that are told apart after each step differ in few objects; the digest of each object is made once. */
+const digests = new WeakMap<Item, string>();
+function digestOf(item: Item): string {
+  const digest = digests.get(item) ?? sha256(canonical(withMeta(item, { resourceVersion: undefined })));
+  digests.set(item, digest);
+  return digest;
 }

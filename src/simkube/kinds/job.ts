@@ -8,7 +8,6 @@ import { equal, type Item, thawed } from "../json.ts";
 import { labelFaults } from "../names.ts";
 import type { Resource } from "../registry.ts";
 import type { Schema } from "../schema.ts";
-import { validate } from "../schema.ts";
 import { builtIn, linked, open } from "./builtIn.ts";
 import { jobColumns } from "./columns.ts";
 import { completePodSpec, podSpecFaults } from "./pod.ts";
@@ -113,9 +112,7 @@ function completeJobSpec(spec: JobSpec, metadata: Job["metadata"]): void {
 }
 
 function specFaults(spec: JobSpec): readonly Cause[] {
-  const causes = validate(jobSpec, spec, undefined, undefined, "spec").filter(
-    ({ field }) => !field.startsWith("spec.template.spec"),
-  );
+  const causes: Cause[] = [];
   for (const field of NOT_BUILT) {
     if (spec[field] !== undefined)
       causes.push(fault.forbidden(`spec.${field}`, "is not available in the embedded cluster"));

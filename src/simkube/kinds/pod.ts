@@ -10,7 +10,6 @@ import { type Cause, fault } from "../errors.ts";
 import { equal, type Item, textAt, thawed, withField } from "../json.ts";
 import { nameFaults } from "../names.ts";
 import type { Resource } from "../registry.ts";
-import { validate } from "../schema.ts";
 import { builtIn, linked, open } from "./builtIn.ts";
 import { podColumns } from "./columns.ts";
 
@@ -120,11 +119,10 @@ const RESTART_POLICIES = ["Always", "OnFailure", "Never"];
 const DNS_POLICIES = ["ClusterFirst", "ClusterFirstWithHostNet", "Default", "None"];
 const PULL_POLICIES = ["Always", "IfNotPresent", "Never"];
 
-/** What is wrong with a Pod's specification that stands at `path`, after its defaults. */
+/** What is wrong with a Pod's specification that stands at `path`, beyond what its schema says. */
 export function podSpecFaults(spec: PodSpec | undefined, path: string): readonly Cause[] {
   if (!spec) return [fault.required(path)];
-  const causes = [...validate(podSpec, spec, undefined, undefined, path)];
-  if (causes.length > 0) return causes;
+  const causes: Cause[] = [];
   if (spec.containers.length === 0) causes.push(fault.required(`${path}.containers`));
   if (!RESTART_POLICIES.includes(spec.restartPolicy!)) {
     causes.push(fault.unsupported(`${path}.restartPolicy`, spec.restartPolicy, RESTART_POLICIES));
