@@ -63,9 +63,8 @@ export class FakeHead {
     return this.nodes.keys().next().value!;
   }
 
-  /** Starts a job as Ray does; false when the id is taken. */
-  submit(request: SubmitRequest, script: JobScript): boolean {
-    if (this.jobs.has(request.submission_id)) return false;
+  /** Starts a job, whose id must not be taken. */
+  submit(request: SubmitRequest, script: JobScript): void {
     const job: FakeJob = {
       request,
       script,
@@ -81,7 +80,6 @@ export class FakeHead {
       job.driverNodeId = script.node ?? this.headNode;
       this.#later(script.running, job, "RUNNING", () => this.end(job, script.end, script.message));
     });
-    return true;
   }
 
   end(job: FakeJob, status: "SUCCEEDED" | "FAILED" | "STOPPED", message?: string): void {
@@ -163,9 +161,12 @@ export class FakeRay implements RayTransport {
     return name === undefined ? undefined : this.heads.get(name);
   }
 
-  /** Gives a job to a head as a submitter does, script and all. */
+  /** Gives a job to a head as a submitter does, script and all; false when its id is taken. */
   give(head: FakeHead, request: SubmitRequest): boolean {
-    return head.submit(request, (this.#options.script ?? (() => succeeds()))(request, head));
+    // Asked for its script only when it is taken, as each script is one job's.
+    if (head.jobs.has(request.submission_id)) return false;
+    head.submit(request, (this.#options.script ?? (() => succeeds()))(request, head));
+    return true;
   }
 
   async request(request: RayRequest): Promise<RayResponse> {

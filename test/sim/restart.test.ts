@@ -37,7 +37,7 @@ const stories: readonly Story[] = [
 ];
 
 /** The job's life with one thing happening at one write; undefined when there is no such write. */
-async function live(story: Story, at: number | undefined, meets: Meets, lag?: Lag) {
+async function live(story: Story, at: number | undefined, meets: Meets, lag?: Lag, more?: (world: World) => void) {
   const scripts = story.scripts();
   const world = new World({ job: () => scripts.shift() ?? succeeds(5000) });
   let met = false;
@@ -50,6 +50,7 @@ async function live(story: Story, at: number | undefined, meets: Meets, lag?: La
       return typeof meets === "object" && meets.status === 409 && method !== "PATCH" ? "answer" : meets;
     },
   });
+  more?.(world);
   await world.client.create(rayJobs, rayJob(story.spec));
   let started = false;
   await world.until(story.phase, async () => {
@@ -132,6 +133,19 @@ it.each(stories)("$name ends the same when the caches lag", async (story) => {
     const lag = (path: string) => (path.endsWith(`/${plural}`) ? 6000 : 0);
     expect((await live(story, undefined, "answer", lag)).end, plural).toEqual(undisturbed.end);
   }
+});
+
+describe("two operators that both believe they lead", () => {
+  it.each(stories.flatMap((story) => [0, 700, 5000].map((lag) => ({ story, name: story.name, lag }))))(
+    "bring $name to the same end, one of them seeing all $lag ms late",
+    async ({ story, lag }) => {
+      const undisturbed = await live(story, undefined, "answer");
+      const disturbed = await live(story, undefined, "answer", undefined, (world) => {
+        world.start({ lag: () => lag });
+      });
+      expect(disturbed.end).toEqual(undisturbed.end);
+    },
+  );
 });
 
 describe("two replicas", () => {
