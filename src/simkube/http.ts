@@ -11,6 +11,7 @@ import type { AddressInfo } from "node:net";
 import { isMap, isPair, isScalar, parse, parseDocument } from "yaml";
 import type { KubeRequest } from "../machinery/kube/transport.ts";
 import { ApiError, badRequest } from "./errors.ts";
+import { fromProtobuf } from "./protobuf.ts";
 import type { Streamed } from "./requests.ts";
 import type { SimKube } from "./simkube.ts";
 
@@ -129,7 +130,7 @@ async function read(incoming: IncomingMessage, options: ServeOptions): Promise<K
   const method = METHODS.find((known) => known === incoming.method);
   if (!method)
     throw new ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource");
-  const text = await readBody(incoming, options.bodyLimit ?? BODY_LIMIT);
+  const bytes = await readBody(incoming, options.bodyLimit ?? BODY_LIMIT);
   const type = incoming.headers["content-type"] ?? "";
   const query = Object.fromEntries(url.searchParams);
   return {
@@ -137,7 +138,7 @@ async function read(incoming: IncomingMessage, options: ServeOptions): Promise<K
     path: url.pathname,
     query,
     headers: { accept: incoming.headers.accept ?? "", "content-type": type },
-    body: text === "" ? undefined : parseBody(text, type, method, query.fieldValidation === "Strict"),
+    body: bytes.length > 0 ? parseBody(bytes, type, method, query["fieldValidation"] === "Strict") : undefined,
   };
 }
 
@@ -146,7 +147,7 @@ function authorised(header: string | undefined, token: string): boolean {
   return given.length === wanted.length && timingSafeEqual(given, wanted);
 }
 
-async function readBody(incoming: IncomingMessage, limit: number): Promise<string> {
+async function readBody(incoming: IncomingMessage, limit: number): Promise<Buffer> {
   const pieces: Buffer[] = [];
   let size = 0;
   for await (const piece of incoming as AsyncIterable<Buffer>) {
@@ -156,20 +157,15 @@ async function readBody(incoming: IncomingMessage, limit: number): Promise<strin
     }
     pieces.push(piece);
   }
-  return Buffer.concat(pieces).toString("utf8");
+  return Buffer.concat(pieces);
 }
 
-function parseBody(text: string, type: string, method: string, strict: boolean): unknown {
+function parseBody(bytes: Buffer, type: string, method: string, strict: boolean): unknown {
   // Refused later by its type, with a message that says what to do instead.
   if (type.startsWith("application/apply-patch")) return undefined;
-  if (type.includes("protobuf")) {
-    throw new ApiError(
-      415,
-      "UnsupportedMediaType",
-      "the body of the request was in an unknown format - accepted media types include: application/json, application/yaml",
-    );
-  }
+  if (type.startsWith("application/vnd.kubernetes.protobuf")) return fromProtobuf(bytes);
   const yaml = type.includes("yaml");
+  const text = bytes.toString("utf8");
   let body: unknown;
   try {
     body = yaml ? parse(text, { uniqueKeys: false }) : JSON.parse(text);
