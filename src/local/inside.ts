@@ -88,6 +88,7 @@ async function begin({ folder, python, certificate, ...options }: Begin, entranc
     podLogs: (namespace, name, wanted) => podLog(node, namespace, name, wanted),
     serviceProxy: (to, request) => throughService(simkube.transport, DOMAIN)(to, request),
   });
+  simkube.runControllers();
   await serve(simkube, { host: `${SUBNET}.0.1`, port: API_PORT });
   relay(entrance, certificate, { host: `${SUBNET}.0.1`, port: API_PORT });
   node = new LocalNode({

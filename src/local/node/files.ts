@@ -21,6 +21,9 @@ export function imageEnvironment(memory: number): Environment {
     // Pods have no way out of the machine: reporting would only wait for time-outs.
     RAY_USAGE_STATS_ENABLED: "0",
     RAY_DISABLE_DOCKER_CPU_WARNING: "1",
+    // All nodes start at once on one machine's cores. Ray's own patience (30 s and 60 s) is for a node with cores of its own.
+    RAY_DASHBOARD_STARTUP_TIMEOUT_S: "300",
+    RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT: "240",
     // Ray's default of 30 % is per node, and here all nodes share one machine.
     RAY_DEFAULT_OBJECT_STORE_MAX_MEMORY_BYTES: String(Math.max(100 * 2 ** 20, Math.floor(memory / 8))),
   };

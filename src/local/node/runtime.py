@@ -244,7 +244,11 @@ def make_read_only(top):
     for where, options in [(unescape(f[4]), f[5].split(",")) for f in fields]:
         if where == top or beneath(where, top):
             flags = sum(OPTION_FLAGS.get(option, 0) for option in options)
-            mount(None, where, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+            try:
+                mount(None, where, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
+            except FileNotFoundError:
+                # Below something hidden: nobody can reach it.
+                continue
 
 
 def unescape(text):
