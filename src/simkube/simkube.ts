@@ -125,6 +125,11 @@ export class SimKube {
     return respond(request, this.#parts, signal);
   }
 
+  /** How many watches are open. */
+  get openWatches(): number {
+    return this.#watches.size;
+  }
+
   /** Breaks every open watch, as a network would, or ends it in good order, as a server that shuts down does. */
   endWatches(how: "broken" | "ended" = "broken"): void {
     for (const watch of [...this.#watches]) {
