@@ -72,13 +72,23 @@ export function remains(observed: ObservedRayJob, record: AttemptRecord | undefi
     record?.ownsCluster === true &&
     record.rayClusterName !== undefined &&
     pod.metadata.labels?.[LABEL.cluster] === record.rayClusterName;
+  const known = (object: KubeObject): boolean => !isOfLaterAttempt(object, record);
   return {
-    rayClusters: observed.rayClusters.filter((cluster) => belongs(cluster, uid)),
-    jobs: observed.jobs.filter((job) => belongs(job, uid)),
+    rayClusters: observed.rayClusters.filter((cluster) => belongs(cluster, uid) && known(cluster)),
+    jobs: observed.jobs.filter((job) => belongs(job, uid) && known(job)),
     // Those of a RayCluster go with it.
-    services: observed.services.filter((service) => ownerUID(service) === uid),
-    pods: observed.pods.filter((pod) => belongs(pod, uid) || ofCluster(pod)),
+    services: observed.services.filter((service) => ownerUID(service) === uid && known(service)),
+    pods: observed.pods.filter((pod) => (belongs(pod, uid) || ofCluster(pod)) && known(pod)),
   };
+}
+
+/**
+ * Made for an attempt that the record does not tell of: the cache shows an older RayJob than its children, as it may
+ * after a change of leaders. To clean that up would be to kill the attempt that is running.
+ */
+function isOfLaterAttempt(object: KubeObject, record: AttemptRecord | undefined): boolean {
+  const attempt = Number(object.metadata.labels?.[LABEL.executionAttempt] ?? Number.NaN);
+  return record !== undefined && attempt > record.number;
 }
 
 export type Extent =

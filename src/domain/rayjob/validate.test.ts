@@ -1,0 +1,140 @@
+// Which RayJobs are refused, and in which words.
+import { describe, expect, it } from "vitest";
+import type { RayJobSpec } from "../../api/rayjob.ts";
+import { rayJob } from "./testing.ts";
+import { validateRayJob } from "./validate.ts";
+
+const INVALID = "The RayJob spec is invalid: ";
+const template = rayJob().spec.rayClusterSpec!;
+
+describe("a RayJob is refused for", () => {
+  it.each<[string, Partial<RayJobSpec>, string]>([
+    [
+      "suspend without shutdown",
+      { suspend: true, shutdownAfterJobFinishes: false },
+      `${INVALID}a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended`,
+    ],
+    [
+      "a negative TTL",
+      { ttlSecondsAfterFinished: -1 },
+      `${INVALID}TTLSecondsAfterFinished must be a non-negative integer`,
+    ],
+    [
+      "a TTL without shutdown",
+      { ttlSecondsAfterFinished: 5, shutdownAfterJobFinishes: false },
+      `${INVALID}a RayJob with shutdownAfterJobFinishes set to false cannot have TTLSecondsAfterFinished`,
+    ],
+    ["no cluster", { rayClusterSpec: undefined }, `${INVALID}one of RayClusterSpec or ClusterSelector must be set`],
+    [
+      "a selector without name",
+      { clusterSelector: { app: "x" } },
+      "cluster name in ClusterSelector should not be empty",
+    ],
+    [
+      "a selector with retries",
+      { clusterSelector: { "ray.io/cluster": "x" }, backoffLimit: 1 },
+      `${INVALID}BackoffLimit is incompatible with ClusterSelector mode`,
+    ],
+    [
+      "suspending a selected cluster",
+      { clusterSelector: { "ray.io/cluster": "x" }, suspend: true },
+      `${INVALID}the ClusterSelector mode doesn't support the suspend operation`,
+    ],
+    [
+      "retries in InteractiveMode (B72)",
+      { submissionMode: "InteractiveMode", backoffLimit: 1 },
+      `${INVALID}BackoffLimit is incompatible with InteractiveMode`,
+    ],
+    [
+      "submitterConfig in SidecarMode",
+      { submissionMode: "SidecarMode", submitterConfig: {} },
+      "Currently, SidecarMode doesn't support SubmitterConfig",
+    ],
+    [
+      "a runtimeEnvYAML that is text (B107)",
+      { runtimeEnvYAML: "invalid_yaml_string" },
+      "failed to unmarshal RuntimeEnvYAML: invalid_yaml_string: must be a mapping, not a text",
+    ],
+    [
+      "activeDeadlineSeconds of 0",
+      { activeDeadlineSeconds: 0 },
+      `${INVALID}activeDeadlineSeconds must be a positive integer`,
+    ],
+    [
+      "preRunningDeadlineSeconds of 0",
+      { preRunningDeadlineSeconds: 0 },
+      `${INVALID}preRunningDeadlineSeconds must be a positive integer`,
+    ],
+    ["a negative backoffLimit", { backoffLimit: -1 }, `${INVALID}backoffLimit must be a positive integer`],
+    [
+      "metadata on a Ray too old for it",
+      { metadata: { a: "b" }, rayClusterSpec: { ...template, rayVersion: "2.5.1" } },
+      `${INVALID}the Ray version must be at least 2.6.0 to use the metadata field`,
+    ],
+  ])("%s, in KubeRay's words", (_, spec, text) => {
+    expect(validateRayJob(rayJob(spec))).toEqual({ of: "Spec", text });
+  });
+
+  it.each<[string, Partial<RayJobSpec>, string]>([
+    ["clusterSelector", { clusterSelector: { "ray.io/cluster": "x" } }, "rayClusterSpec"],
+    ["SidecarMode", { submissionMode: "SidecarMode" }, "K8sJobMode"],
+    ["InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
+    ["BlockingRecreate", { retryStrategy: { type: "BlockingRecreate" } }, "Recreate"],
+    ["deletionStrategy", { deletionStrategy: { deletionRules: [] } }, "shutdownAfterJobFinishes"],
+    ["submitterPodTemplate", { submitterPodTemplate: { spec: { containers: [] } } }, "remove it"],
+    ["submissionMode", { submissionMode: "Magic" as "HTTPMode" }, "K8sJobMode, HTTPMode"],
+    ["entrypoint", { entrypoint: " " }, "shell command"],
+    ["entrypointResources", { entrypointResources: "[1]" }, `{"R1": 2}`],
+    ["entrypointResources", { entrypointResources: '{"R1": "2"}' }, `"R1" is "2"`],
+    ["jobId", { jobId: "a/b" }, "URL"],
+    ["submitterConfig.backoffLimit", { submitterConfig: { backoffLimit: -1 } }, "non-negative"],
+    [
+      "gcsFaultToleranceOptions",
+      { rayClusterSpec: { ...template, gcsFaultToleranceOptions: {} } },
+      "spec.rayClusterSpec",
+    ],
+    ["rayClusterSpec.suspend", { rayClusterSpec: { ...template, suspend: true } }, "suspend of the RayJob"],
+    [
+      "rayClusterSpec.upgradeStrategy",
+      { rayClusterSpec: { ...template, upgradeStrategy: { type: "None" } } },
+      "RayJob",
+    ],
+    ["rayVersion", { metadata: { a: "b" }, rayClusterSpec: { ...template, rayVersion: "nightly" } }, "2.56.0"],
+  ])("%s that cannot be obeyed, naming field and remedy", (field, spec, remedy) => {
+    const problem = validateRayJob(rayJob(spec));
+    expect(problem?.text).toContain(field);
+    expect(problem?.text).toContain(remedy);
+  });
+
+  it.each([
+    ["of 48 characters (B30)", "a".repeat(48), "RayJob name should be no more than 47 characters"],
+    ["that starts with a digit (B61)", "1a", "RayJob name should be a valid DNS1035 label"],
+  ])("a name %s", (_, name, text) => {
+    expect(validateRayJob(rayJob({}, undefined, { name }))).toMatchObject({ of: "Metadata" });
+    expect(validateRayJob(rayJob({}, undefined, { name }))?.text).toContain(`The RayJob metadata is invalid: ${text}`);
+  });
+});
+
+it.each<[string, Partial<RayJobSpec>]>([
+  ["the smallest one", {}],
+  ["HTTPMode", { submissionMode: "HTTPMode" }],
+  [
+    "everything that is built",
+    {
+      suspend: true,
+      ttlSecondsAfterFinished: 5,
+      backoffLimit: 3,
+      retryStrategy: { type: "Recreate" },
+      submitterConfig: { backoffLimit: 0 },
+      runtimeEnvYAML: "env_vars:\n  A: '1'\n",
+      entrypointResources: '{"R1": 2.5}',
+      entrypointNumCpus: 1,
+      jobId: "mine",
+      metadata: { a: "b" },
+      activeDeadlineSeconds: 1,
+      preRunningDeadlineSeconds: 1,
+    },
+  ],
+])("%s is accepted", (_, spec) => {
+  expect(validateRayJob(rayJob(spec))).toBeUndefined();
+});
