@@ -38,6 +38,8 @@ export interface ServedVersion {
 
 /** What a kind's own rules may look at and draw from. */
 export interface World {
+  /** The version that the request is made in. */
+  readonly version: ServedVersion;
   readonly storage: Storage;
   readonly registry: Registry;
   readonly random: Random;

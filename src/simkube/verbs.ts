@@ -307,7 +307,7 @@ export class Verbs {
     const filled = version.schema ? (withDefaults(version.schema, item, old) as Item) : item;
     if (!resource.complete || call.subresource !== undefined) return filled;
     if (old && filled.spec === old.spec && filled.spec !== undefined) return filled;
-    return frozen(resource.complete(filled, old, this.#world()));
+    return frozen(resource.complete(filled, old, this.#world(call)));
   }
 
   #admitted(call: Call, verb: Review["verb"], object: Item | undefined, old: Item | undefined): Item {
@@ -324,7 +324,7 @@ export class Verbs {
     // A kind's own rules may rely on the shape that the schema has checked.
     if (causes.length === 0 && resource.validate) {
       const stored = version.store(frozen(item));
-      causes.push(...resource.validate(stored, old && version.store(old), this.#world(), part));
+      causes.push(...resource.validate(stored, old && version.store(old), this.#world(call), part));
     }
     if (causes.length > 0) throw invalid(resource, item.metadata.name, causes);
   }
@@ -348,8 +348,8 @@ export class Verbs {
     );
   }
 
-  #world(): World {
-    return { storage: this.#storage, registry: this.#registry, random: this.#random, now: this.#clock.now() };
+  #world({ version }: Call): World {
+    return { version, storage: this.#storage, registry: this.#registry, random: this.#random, now: this.#clock.now() };
   }
 }
 

@@ -3,7 +3,7 @@
  * write). The two spell the same things differently.
  */
 import { type Cause, fault } from "../errors.ts";
-import { at, frozen, type Item, textAt } from "../json.ts";
+import { at, equal, frozen, type Item, textAt } from "../json.ts";
 import type { Resource } from "../registry.ts";
 import type { Schema } from "../schema.ts";
 import { builtIn, open } from "./builtIn.ts";
@@ -79,7 +79,7 @@ export const events: Resource = {
     plural: "events",
     shortNames: ["ev"],
     columns: eventColumns,
-    validate: (item, old) => faults(item, old),
+    validate: (item, old, { version }) => [...faults(item), ...(version.group ? strictFaults(item, old) : [])],
     fields: {
       ...Object.fromEntries(
         ["kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath"].flatMap((field) =>
@@ -105,30 +105,66 @@ export const events: Resource = {
 /** Times with microseconds are read strictly: six digits, no fewer. */
 const MICRO_TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}(Z|[+-]\d\d:\d\d)$/;
 
-function faults(item: Item, old: Item | undefined): readonly Cause[] {
+/** What an event must say, in whichever version: one with eventTime is of the new kind, and held to more. */
+function faults(item: Item): readonly Cause[] {
   const causes: Cause[] = [];
-  const about = textAt(item, "involvedObject", "namespace");
-  if ((about ?? "default") !== item.metadata.namespace && about !== item.metadata.namespace) {
-    causes.push(fault.invalid("involvedObject.namespace", about ?? "", "does not match event.namespace"));
-  }
   for (const path of [["eventTime"], ["series", "lastObservedTime"]]) {
     const found = at(item, ...path);
     if (found != null && !MICRO_TIME.test(String(found))) {
       causes.push(fault.invalid(path.join("."), found, "must be a time with six digits after the second"));
     }
   }
-  // An event with eventTime is one of the new kind, held to more than the old.
-  if (old || at(item, "eventTime") == null) return causes;
-  const type = textAt(item, "type");
-  if (type !== "Normal" && type !== "Warning") causes.push(fault.invalid("type", type ?? "", "has invalid value: "));
-  for (const field of ["reportingComponent", "reportingInstance", "action", "reason"]) {
+  const { namespace } = item.metadata;
+  const about = textAt(item, "involvedObject", "namespace");
+  const elsewhere = namespace !== "default" && namespace !== (about ?? "");
+  if (at(item, "eventTime") == null) {
+    if (about === undefined ? elsewhere : about !== namespace) causes.push(mismatch(about));
+    return causes;
+  }
+  if (about === undefined && namespace !== "default" && namespace !== "kube-system") causes.push(mismatch(about));
+  const limits = { reportingComponent: 63, reportingInstance: 128, action: 128, reason: 128 };
+  for (const [field, limit] of Object.entries(limits)) {
     const value = textAt(item, field);
     const name = field === "reportingComponent" ? "reportingController" : field;
     if (!value) causes.push(fault.required(name));
-    else if (value.length > 128) causes.push(fault.invalid(name, "", "can have at most 128 characters"));
+    else if (value.length > limit) causes.push(fault.invalid(name, "", `can have at most ${limit} characters`));
   }
   if (Buffer.byteLength(textAt(item, "message") ?? "") > 1024) {
     causes.push(fault.invalid("message", "", "can have at most 1024 characters"));
   }
+  return causes;
+}
+
+const mismatch = (about: string | undefined) =>
+  fault.invalid("involvedObject.namespace", about ?? "", "does not match event.namespace");
+
+/** Through events.k8s.io an event is made complete, and only its series changes afterwards. */
+const FIXED =
+  "involvedObject reason message source firstTimestamp lastTimestamp count type eventTime action related reportingComponent reportingInstance".split(
+    " ",
+  );
+
+function strictFaults(item: Item, old: Item | undefined): readonly Cause[] {
+  const causes = equal(item.series, old?.series) ? [] : seriesFaults(item);
+  if (old) {
+    const changed = FIXED.filter((field) => !equal(item[field], old[field]));
+    return [...causes, ...changed.map((field) => fault.invalid(field, item[field] ?? "", "field is immutable"))];
+  }
+  if (at(item, "eventTime") == null) causes.push(fault.required("eventTime"));
+  if (item.type !== "Normal" && item.type !== "Warning") {
+    causes.push(fault.invalid("type", "", `has invalid value: ${textAt(item, "type") ?? ""}`));
+  }
+  for (const field of ["firstTimestamp", "lastTimestamp", "count", "source"]) {
+    const empty = item[field] == null || item[field] === 0 || equal(item[field], {});
+    if (!empty) causes.push(fault.invalid(field, "", "needs to be unset"));
+  }
+  return causes;
+}
+
+function seriesFaults({ series }: Item): Cause[] {
+  if (series == null) return [];
+  const causes: Cause[] = [];
+  if (Number(at(series, "count") ?? 0) < 2) causes.push(fault.invalid("series.count", "", "should be at least 2"));
+  if (at(series, "lastObservedTime") == null) causes.push(fault.required("series.lastObservedTime"));
   return causes;
 }
