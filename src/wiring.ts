@@ -31,7 +31,7 @@ import type { Clock } from "./machinery/clock.ts";
 import { Controller, type PassTrace } from "./machinery/controller.ts";
 import { Events } from "./machinery/events.ts";
 import { Freshness } from "./machinery/freshness.ts";
-import { KubeClient } from "./machinery/kube/client.ts";
+import { KubeClient, WRITE_TIMEOUT } from "./machinery/kube/client.ts";
 import { Informer } from "./machinery/kube/informer.ts";
 import { jobs, pods, rayClusters, rayJobs, services } from "./machinery/kube/resources.ts";
 import { type Change, objectKey, type Store, trimMetadata } from "./machinery/kube/store.ts";
@@ -217,7 +217,8 @@ async function lead(options: Leading): Promise<void> {
   const dashboard = new Dashboard({
     transport: options.rayTransport,
     askTimeout: config.useKubernetesProxy ? 10_000 : 5_000,
-    commandTimeout: 15_000,
+    // As long as the lease is sure to hold for a write that goes out now.
+    commandTimeout: WRITE_TIMEOUT,
     mayAct: mayWrite,
   });
   const poller = new Poller({

@@ -349,3 +349,27 @@ it("the world's nodes and Ray's nodes have the same names", async () => {
   const head = w.ray.heads.get((await w.head()).metadata.uid)!;
   expect([...head.nodes.keys()].slice(1).sort()).toEqual(workers.map(nodeId).sort());
 });
+
+it("dashboards that hang delay nobody else: a new job starts at once, an ended one is told of in time", async () => {
+  const w = world({ job: ({ submission_id }) => (submission_id.startsWith("short") ? succeeds(60_000) : runsForEver) });
+  w.start();
+  const names = Array.from({ length: 24 }, (_, index) => `job-${index}`);
+  for (const name of ["short", ...names]) await w.client.create(rayJobs, rayJob({}, name));
+  await w.until("all RUNNING", async () =>
+    (await w.list<RayJob>(rayJobs)).every(({ status }) => status?.jobStatus === "RUNNING"),
+  );
+  for (const head of w.ray.heads.values()) {
+    if ([...head.jobs.keys()].some((id) => !id.startsWith("short"))) head.mood = "hang";
+  }
+  await w.clock.advance(20_000);
+  await w.client.create(rayJobs, rayJob({}, "late"));
+  const at = w.clock.now();
+  await w.until("its RayCluster", async () => (await w.job("late"))?.status?.jobDeploymentStatus === "Initializing");
+  expect(w.clock.now() - at).toBeLessThan(5000);
+  const short = [...w.ray.heads.values()]
+    .flatMap((head) => [...head.jobs.values()])
+    .find(({ script }) => script.running === 60_000)!;
+  const { status } = await w.untilPhase("Complete", "short");
+  expect(status?.jobStatus).toBe("SUCCEEDED");
+  expect(w.clock.now() - short.endTime!).toBeLessThan(10_000);
+});
