@@ -33,10 +33,6 @@ export function attempt(write: () => unknown): ApiError | undefined {
 export class Dirty<T> {
   readonly #keys = new Map<string, T>();
 
-  get size(): number {
-    return this.#keys.size;
-  }
-
   add(key: string, value: T): void {
     if (!this.#keys.has(key)) this.#keys.set(key, value);
   }

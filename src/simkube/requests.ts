@@ -118,12 +118,9 @@ async function answer(request: KubeRequest, parts: RequestParts, signal?: AbortS
   if (REVIEW.test(request.path) && method === "POST") {
     return finished(201, { ...(isFields(body) ? body : {}), status: { allowed: true } });
   }
-  const shape = acceptedShape(headers.accept);
-  if (!shape) {
-    throw new ApiError(406, "NotAcceptable", "only the following media types are accepted: application/json", {});
-  }
+  const shape = acceptedShape(headers["accept"]);
   const path = request.path.replace(/\/+$/, "");
-  const target = locate(path, parts.registry, query, shape);
+  const target = locate(path, parts.registry, query, shape ?? "object");
   if (!target) {
     if (/^\/(healthz|readyz|livez)(\/|$)/.test(path)) {
       return { kind: "answer", response: { status: 200, headers: { "content-type": "text/plain" }, body: "ok" } };
@@ -132,11 +129,14 @@ async function answer(request: KubeRequest, parts: RequestParts, signal?: AbortS
     if (document === undefined) throw noSuchPath();
     return finished(200, document);
   }
+  if (!shape && !/^(log|proxy)\b/.test(target.subresource ?? "")) {
+    throw new ApiError(406, "NotAcceptable", "only the following media types are accepted: application/json", {});
+  }
   if (target.subresource !== undefined) return subresource(request, target, parts, signal);
   const status = method === "POST" ? 201 : 200;
   if (method === "GET") {
     if (target.name !== undefined && !isTrue(query.watch))
-      return finished(200, one(target, parts.verbs.get(target), parts));
+      return finished(200, shaped(target, parts.verbs.get(target), parts));
     if (isTrue(query.watch)) return watch(target, parts, signal);
     return finished(200, list(target, parts));
   }
@@ -244,7 +244,7 @@ async function subresource(
   const { resource, subresource: name } = target;
   const { verbs, clock } = parts;
   if (resource.hasStatus && name === "status") {
-    if (request.method === "GET") return finished(200, one(target, verbs.get(target), parts));
+    if (request.method === "GET") return finished(200, shaped(target, verbs.get(target), parts));
     if (request.method !== "PUT" && request.method !== "PATCH") throw methodNotAllowed();
     return finished(200, write(request, target, parts), target.warnings);
   }
@@ -446,17 +446,13 @@ function watch(target: Target, parts: RequestParts, signal?: AbortSignal): Strea
   return { kind: "watch", watch: started, headers: { "content-type": "application/json" } };
 }
 
-/** One stored object, in the shape asked for. */
-function one(target: Target, stored: Item, parts: RequestParts): unknown {
-  return shaped(target, stored, parts);
-}
-
 /** The result of a verb, which is in the request's version already, in the shape asked for. */
 function shown(target: Target, result: object, parts: RequestParts): unknown {
   const isObject = (value: object): value is Item => "metadata" in value && at(value, "metadata", "uid") !== undefined;
   return isObject(result) ? shaped(target, target.version.store(result), parts) : result;
 }
 
+/** One stored object, in the shape asked for. */
 function shaped(target: Target, stored: Item, parts: RequestParts): unknown {
   const { version, shape, query } = target;
   if (shape === "PartialObjectMetadata") return partialObjectMetadata(version.show(stored));

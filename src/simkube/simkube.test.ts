@@ -1,10 +1,12 @@
 /** What simkube does beyond what a real API server can be asked for: time, forgetting, seeds, admission, single steps. */
 import { beforeEach, describe, expect, it } from "vitest";
 import { crds } from "../api/crds.ts";
+import { rules } from "../api/rules.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
 import { configMaps, namespaces, pods, rayClusters, rayJobs } from "../machinery/kube/resources.ts";
 import { VirtualClock } from "../machinery/virtualClock.ts";
 import { forbiddenRequest } from "./errors.ts";
+import { type Schema, unknownRules } from "./schema.ts";
 import { SimKube, type SimKubeOptions } from "./simkube.ts";
 
 let clock: VirtualClock;
@@ -244,6 +246,13 @@ describe("our own kinds", () => {
         rayJob({ clusterSelector: { "ray.io/cluster": "x" }, retryStrategy: { type: "BlockingRecreate" } }),
       ),
     ).rejects.toThrow("retryStrategy.type BlockingRecreate is not supported with clusterSelector");
+  });
+  it("have no rule in CEL that is not enforced here", () => {
+    const table = new Map(Object.values(rules).map((rule) => [rule.rule, rule]));
+    for (const { spec } of crds()) {
+      for (const { schema } of spec.versions)
+        expect(unknownRules(schema!.openAPIV3Schema as Schema, table)).toEqual([]);
+    }
   });
   it("keep what Pod templates say, quantities of both spellings included", async () => {
     const resources = { limits: { cpu: 1, memory: "2Gi" } };

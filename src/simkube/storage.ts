@@ -59,11 +59,6 @@ export class Storage {
     return shelf.order.map((key) => shelf.items.get(key)!);
   }
 
-  /** How many objects of a kind there are. */
-  count(resource: string): number {
-    return this.#shelves.get(resource)?.items.size ?? 0;
-  }
-
   /** All objects of a kind, by key, as they were at `version`. Throws 410 when that is forgotten. */
   allAt(resource: string, version: number): readonly Item[] {
     if (version >= this.version) return this.all(resource);
