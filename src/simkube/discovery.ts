@@ -135,9 +135,13 @@ function openapi(name: string, registry: Registry): unknown {
     ),
     components: {
       schemas: Object.fromEntries(
-        served.map(({ resource }) => [
-          `${group || "core"}.${version}.${resource.kind}`,
-          { type: "object", "x-kubernetes-group-version-kind": [{ group, version, kind: resource.kind }] },
+        served.map((one) => [
+          `${group || "core"}.${version}.${one.resource.kind}`,
+          {
+            // `kubectl explain` reads the schemas of custom kinds; those of built-in kinds may contain themselves.
+            ...(one.resource.custom ? one.version.schema : { type: "object" }),
+            "x-kubernetes-group-version-kind": [{ group, version, kind: one.resource.kind }],
+          },
         ]),
       ),
     },
