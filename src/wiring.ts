@@ -27,7 +27,7 @@ import { rayInterest } from "./domain/rayjob/interest.ts";
 import { headServiceName as rayJobHeadServiceName } from "./domain/rayjob/names.ts";
 import type { ObservedRayJob } from "./domain/rayjob/observe.ts";
 import type { RayCommand } from "./domain/rayjob/ray.ts";
-import type { Clock } from "./machinery/clock.ts";
+import { type Clock, sleep } from "./machinery/clock.ts";
 import { Controller, type PassTrace } from "./machinery/controller.ts";
 import { Events } from "./machinery/events.ts";
 import { Freshness } from "./machinery/freshness.ts";
@@ -198,6 +198,9 @@ function trimPod(pod: Stored<Pod>): Stored<Pod> {
   return { ...rest, spec: { containers, nodeName, restartPolicy } } as Stored<Pod>;
 }
 
+/** Milliseconds that an operator which ends may take to tell the events it has in hand. */
+const LAST_WORDS = 2000;
+
 interface Leading extends OperatorOptions {
   readonly client: KubeClient;
   readonly caches: Caches;
@@ -211,8 +214,8 @@ async function lead(options: Leading): Promise<void> {
   // The submitter's Pods are left out: they are made by the Job controller, so none of our writes is waited for there.
   const { submitterPods: _, ...written } = caches;
   const freshness = new Freshness({ clock, client, caches: Object.values(written), log, metrics });
-  const events = (reporter: string) =>
-    new Events({ client, clock, controller: reporter, instance: identity, log, metrics });
+  const events = (controller: string) => new Events({ client, clock, controller, instance: identity, log, metrics });
+  const told = [events("rayjob-controller"), events("raycluster-controller")] as const;
 
   const dashboard = new Dashboard({
     transport: options.rayTransport,
@@ -245,7 +248,7 @@ async function lead(options: Leading): Promise<void> {
   const rayJobController = new Controller<ObservedRayJob, RayCommand>({
     ...shared,
     name: "rayjob",
-    events: events("rayjob-controller"),
+    events: told[0],
     observe(key, live) {
       const job = lookUp(caches.rayJobs.store, key);
       return job && observeRayJob(job, caches, { poller, commands, config, live });
@@ -266,7 +269,7 @@ async function lead(options: Leading): Promise<void> {
   const rayClusterController = new Controller<ObservedRayCluster>({
     ...shared,
     name: "raycluster",
-    events: events("raycluster-controller"),
+    events: told[1],
     observe(key, live) {
       const cluster = lookUp(caches.rayClusters.store, key);
       return cluster && { ...observeRayCluster(cluster, caches, config, live), refused: refused.get(key) ?? [] };
@@ -298,6 +301,9 @@ async function lead(options: Leading): Promise<void> {
   } finally {
     poller.stop();
     commands.stop();
+    // While the lease still holds, and without keeping a successor waiting for long.
+    const flushed = Promise.all(told.map((each) => each.flushed()));
+    await Promise.race([flushed, sleep(clock, LAST_WORDS)]);
   }
 }
 
