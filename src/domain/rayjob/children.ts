@@ -211,13 +211,6 @@ export const deleteService = (service: Stored, why: string): KubeEffect => ({
 
 export const placeOf = (object: KubeObject): string => `${object.metadata.namespace}/${object.metadata.name}`;
 
-/** For messages: `Pod a, RayCluster b and 3 more`. */
-export function enumerate(objects: readonly Stored[], most = 5): string {
-  const named = objects.slice(0, most).map((object) => `${object.kind ?? "object"} ${object.metadata.name}`);
-  const more = objects.length - named.length;
-  return named.join(", ") + (more > 0 ? ` and ${more} more` : "");
-}
-
 /** The RayJob's head Service, whoever owns it. */
 export function findHeadService(observed: ObservedRayJob): Stored | undefined {
   const name = headServiceName(observed.job.metadata.name);

@@ -19,6 +19,9 @@ export interface Reasons {
   ResourcesReleased: "Released" | "InUse" | "KeptByPolicy";
 }
 
+/** The schema takes eight times as much; what Ray says of a failure may be a whole traceback, and is in `message` in full. */
+const LONGEST_MESSAGE = 4096;
+
 /** Why an attempt failed; finer than `status.reason`, so that a lost head and a failed program can be told apart. */
 export type FailureCause =
   | "ApplicationFailed"
@@ -61,7 +64,7 @@ export function withCondition<T extends ConditionType>(
     type,
     status: word,
     reason,
-    message,
+    message: message.slice(0, LONGEST_MESSAGE),
     lastTransitionTime: before?.status === word ? before.lastTransitionTime : toWire(now),
   };
   const list = status.conditions ?? [];

@@ -5,6 +5,9 @@
  * May not: delete anything. retry.ts and finish.ts do, on later passes.
  * A retryable failure is never persisted as Failed: whoever manages quota takes that for the end.
  */
+import type { Pod } from "../../api/kubernetes.ts";
+import { LABEL } from "../../api/labels.ts";
+import { addQuantities, formatQuantity, parseQuantity } from "../../api/quantity.ts";
 import type { AttemptRecord, JobFailedReason, JobStatus, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, EventSpec } from "../decision.ts";
 import { type Instant, toWire } from "../time.ts";
@@ -160,24 +163,25 @@ function closed(
 }
 
 /** What the ended job still holds, and for how long. */
-function held(status: RayJobStatus, { job }: ObservedRayJob, now: Instant): RayJobStatus {
-  if (!status.rayClusterName) return status;
-  const { shutdownAfterJobFinishes, ttlSecondsAfterFinished = 0 } = job.spec;
+function held(status: RayJobStatus, observed: ObservedRayJob, now: Instant): RayJobStatus {
+  const { rayClusterName: name } = status;
+  if (!name) return status;
+  const { shutdownAfterJobFinishes, ttlSecondsAfterFinished = 0 } = observed.job.spec;
+  const what = `RayCluster ${name} with ${holdings(observed.pods.filter((pod) => pod.metadata.labels?.[LABEL.cluster] === name))}`;
   return shutdownAfterJobFinishes
-    ? withCondition(
-        status,
-        now,
-        "ResourcesReleased",
-        false,
-        "InUse",
-        `RayCluster ${status.rayClusterName} is deleted ${ttlSecondsAfterFinished} s after the end of the job.`,
-      )
-    : withCondition(
-        status,
-        now,
-        "ResourcesReleased",
-        false,
-        "KeptByPolicy",
-        `RayCluster ${status.rayClusterName} and its Pods are kept, because shutdownAfterJobFinishes is not set.`,
-      );
+    ? released(status, now, "InUse", `${what} is deleted ${ttlSecondsAfterFinished} s after the end of the job.`)
+    : released(status, now, "KeptByPolicy", `${what} is kept, because shutdownAfterJobFinishes is not set.`);
+}
+
+const released = (status: RayJobStatus, now: Instant, reason: "InUse" | "KeptByPolicy", message: string) =>
+  withCondition(status, now, "ResourcesReleased", false, reason, message);
+
+/** `3 Pods (cpu 3, memory 4Gi)`: what they ask for, since that is what a quota would have to cover. */
+function holdings(pods: readonly Pod[]): string {
+  const requests = pods.flatMap((pod) => pod.spec?.containers ?? []).map(({ resources }) => resources?.requests ?? {});
+  const sums = [...new Set(requests.flatMap((amounts) => Object.keys(amounts)))].sort().map((name) => {
+    const amounts = requests.map((request) => parseQuantity(request[name])).filter((amount) => amount !== undefined);
+    return `${name} ${formatQuantity(addQuantities(...amounts))}`;
+  });
+  return `${pods.length} Pods${sums.length > 0 ? ` (${sums.join(", ")})` : ""}`;
 }

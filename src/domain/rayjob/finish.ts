@@ -9,16 +9,8 @@ import { LABEL } from "../../api/labels.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, Effect, LiveQuestion } from "../decision.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
-import {
-  deleteCluster,
-  deleteSubmitter,
-  enumerate,
-  findSubmitter,
-  isLeaving,
-  proof,
-  refOf,
-  remains,
-} from "./children.ts";
+import { enumerate } from "./absence.ts";
+import { deleteCluster, deleteSubmitter, findSubmitter, isLeaving, proof, refOf, remains } from "./children.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";

@@ -449,6 +449,15 @@ describe("Retrying", () => {
     expect(conditionOf(decision.status, "Retrying")).toBe("False NotRetrying");
   });
 
+  it("names what does not go, and on which node, once that takes longer than usual", () => {
+    const rayClusters = [rayCluster({ metadata: { deletionTimestamp: wire("12:09:01") } })];
+    expect(decide(failedOnce({ rayClusters }), at("12:09:59")).status).toBeUndefined();
+    const slow = decide(failedOnce({ rayClusters }), at("12:10:00"));
+    expect(messageOf(slow.status, "Retrying")).toBe(
+      `Waiting for RayCluster ${CLUSTER} (terminating since ${wire("12:09:01")}) to be gone.`,
+    );
+  });
+
   it("never deletes a cluster of somebody else (B06)", () => {
     const others = [rayCluster({ metadata: { ownerReferences: [], labels: {} } })];
     expect(decide(failedOnce({ rayClusters: others }), NOW).effects).toEqual([]);
@@ -456,7 +465,7 @@ describe("Retrying", () => {
 
   it("with suspend set ends in Suspended, when the Pods are gone, too; the number stays", () => {
     const suspended = { backoffLimit: 1, suspend: true };
-    expect(decide(failedOnce({ spec: suspended, pods: [headPod()] }), NOW).status).toBeUndefined();
+    expect(phase(decide(failedOnce({ spec: suspended, pods: [headPod()] }), NOW))).toBe("Retrying");
     const decision = decide(failedOnce({ spec: suspended }), NOW);
     expect(statusOf(decision)).toMatchObject({ jobDeploymentStatus: "Suspended", executionAttempt: 0, failed: 1 });
   });
@@ -772,6 +781,95 @@ describe("deletion", () => {
     const gone = { ...seen, job: { ...seen.job, metadata: { ...seen.job.metadata, finalizers: [] } } };
     expect(decide(gone, NOW)).toMatchObject({ effects: [], events: [] });
   });
+});
+
+describe("the undisturbed path", () => {
+  it.each(["K8sJobMode", "HTTPMode"] as const)(
+    "takes few writes in %s, and says where it is at each",
+    (submissionMode) => {
+      let seen = observed({ job: rayJob({ submissionMode }, undefined, { finalizers: [] }) });
+      const writes: string[] = [];
+      const events: string[] = [];
+      const settle = (now: string) => {
+        for (let pass = 0; pass < 10; pass++) {
+          const decision = decide(seen, at(now));
+          const doing = doings(decision);
+          writes.push(
+            ...doing.filter((one) => one !== "submit"),
+            ...(decision.status ? [`status ${phase(decision)}`] : []),
+          );
+          events.push(...reasons(decision));
+          seen = written(seen, decision);
+          for (const effect of decision.effects) {
+            if (effect.do === "patch")
+              seen = {
+                ...seen,
+                job: { ...seen.job, metadata: { ...seen.job.metadata, finalizers: ["ray.io/rayjob-finalizer"] } },
+              };
+            if (effect.do === "create" && effect.object.kind === "RayCluster")
+              seen = { ...seen, rayClusters: [rayCluster({ ready: false, metadata: effect.object.metadata })] };
+            if (effect.do === "create" && effect.object.kind === "Job") seen = { ...seen, jobs: [submitterJob()] };
+            if (effect.do === "create" && effect.object.kind === "Service")
+              seen = { ...seen, services: [headService()] };
+            if (effect.do === "delete") seen = { ...seen, rayClusters: [], pods: [], services: [] };
+            if (effect.do === "submit")
+              seen = {
+                ...seen,
+                ray: { ...seen.ray, submit: { startedAt: at(now), finishedAt: at(now) + 10, result: "done" } },
+              };
+          }
+          if (!decision.status && doing.length === 0) return;
+        }
+        throw new Error("does not settle");
+      };
+      settle("12:00:00");
+      const [cluster] = seen.rayClusters;
+      const owned = [
+        {
+          apiVersion: "ray.io/v1",
+          kind: "RayCluster",
+          name: cluster!.metadata.name,
+          uid: "uid-cluster",
+          controller: true,
+        },
+      ];
+      const labels = {
+        "ray.io/node-type": "head",
+        "ray.io/cluster": cluster!.metadata.name,
+        "ray.io/rayjob-uid": "uid-demo",
+      };
+      const ready = rayCluster({ metadata: { ...cluster!.metadata, uid: "uid-cluster" } });
+      seen = { ...seen, rayClusters: [ready], pods: [headPod({ metadata: { ownerReferences: owned, labels } })] };
+      settle("12:00:21");
+      seen = { ...seen, ray: { answer: unknownToRay({ at: "12:00:22" }) } };
+      settle("12:00:23");
+      seen = { ...seen, ray: { ...seen.ray, answer: says("RUNNING", { at: "12:00:30" }) } };
+      settle("12:00:31");
+      seen = { ...seen, ray: { ...seen.ray, answer: says("RUNNING", { at: "12:05:00" }) } };
+      settle("12:05:01");
+      seen = {
+        ...seen,
+        jobs: seen.jobs.length ? [submitterJob("complete")] : [],
+        ray: { answer: says("SUCCEEDED", { at: "12:05:10" }) },
+      };
+      settle("12:05:11");
+      settle("13:00:00");
+      const name = seen.job.status?.rayClusterName;
+      expect(writes).toEqual([
+        "patch RayJob demo",
+        "status Initializing",
+        `create RayCluster ${name}`,
+        "status Running",
+        ...(submissionMode === "K8sJobMode" ? ["create Job demo"] : []),
+        "create Service demo-head-svc",
+        "status Running",
+        "status Complete",
+        `delete RayCluster ${name}`,
+        "status Complete",
+      ]);
+      expect(events).toEqual(["AttemptStarted", "RayJobSubmitted", "AttemptSucceeded"]);
+    },
+  );
 });
 
 describe("a RayJob taken over from a running KubeRay", () => {

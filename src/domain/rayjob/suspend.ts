@@ -7,12 +7,12 @@
  */
 import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
-import { type Instant, seconds, toWire } from "../time.ts";
-import { cleanUp, enumerate, left, proof, proofOfAbsence, remains } from "./children.ts";
+import { type Instant, toWire } from "../time.ts";
+import { awaitAbsence } from "./absence.ts";
 import { withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { statusOf } from "./records.ts";
 import { nothingUnderWay, revise, reviseRecord } from "./status.ts";
 
 /** Validation refuses `suspend` without `shutdownAfterJobFinishes`; a running job's such edit is no suspension. */
@@ -49,19 +49,8 @@ export function enterSuspending(
 
 /** Phase Suspending: delete, and wait until nothing is left. */
 export function suspending(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
-  const record = currentRecord(observed);
-  const some = remains(observed, record);
-  const rest = left(some, "everything");
-  if (rest.length > 0) {
-    const message = `Waiting for ${enumerate(rest)} to be gone.`;
-    return { summary: message, effects: cleanUp(some, "the RayJob is being suspended"), events: [] };
-  }
-  const questions = proofOfAbsence(observed, record, "everything");
-  const proven = proof(observed, questions);
-  if (proven === "unasked") return { summary: "is really nothing left?", effects: [], events: [], ask: questions };
-  if (proven.left > 0)
-    return { summary: "the cache lags: something is left", effects: [], events: [], wakeAt: now + seconds(1) };
-  return becomeSuspended(observed, statusOf(observed.job), now);
+  const waiting = awaitAbsence(observed, "everything", now, "Suspended");
+  return waiting ?? becomeSuspended(observed, statusOf(observed.job), now);
 }
 
 /** Nothing exists: say so. Also the answer to a RayJob that was born suspended, which never had anything. */
