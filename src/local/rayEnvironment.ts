@@ -72,8 +72,11 @@ export async function prepareRay(options: PrepareOptions): Promise<RayEnvironmen
   };
   if (await usable(environment)) return environment;
 
-  options.progress?.({ step: `Ray ${version}`, detail: "waiting for another preparation of it" });
-  const unlock = await lock(join(folder, `.${name}.lock`), options.signal);
+  const waiting = setTimeout(
+    () => options.progress?.({ step: `Ray ${version}`, detail: "waiting for another preparation of it" }),
+    1000,
+  );
+  const unlock = await lock(join(folder, `.${name}.lock`), options.signal).finally(() => clearTimeout(waiting));
   try {
     if (await usable(environment)) return environment;
     const building = join(folder, `.${name}.building`);
@@ -145,6 +148,9 @@ async function build(root: string, interpreter: Interpreter, options: PrepareOpt
   progress?.({ step, detail: "ready" });
 }
 
+/** Bytes; how far the download of a smaller file is would be gone before it is read. */
+const SMALL = 1e6;
+
 /** Follows one file after the other by its size on disk. */
 class Download {
   readonly #step: string;
@@ -166,7 +172,7 @@ class Download {
       const unit = { k: 1e3, M: 1e6, G: 1e9 }[started[3]!] ?? 1;
       const name = started[1]!.replace(/^.*\//, "");
       this.#file = { name, total: Math.round(Number(started[2]) * unit) };
-      this.#progress?.({ step: this.#step, detail: `downloading ${name}`, done: 0, total: this.#file.total });
+      this.#tell(0);
     } else if (line.startsWith("Installing collected packages")) {
       this.#file = undefined;
       this.#progress?.({ step: this.#step, detail: "installing" });
@@ -179,10 +185,16 @@ class Download {
     for (const entry of await readdir(this.#folder).catch(() => [])) {
       const found = await stat(join(this.#folder, entry, file.name)).catch(() => undefined);
       if (found && this.#file === file) {
-        const done = Math.min(found.size, file.total);
-        this.#progress?.({ step: this.#step, detail: `downloading ${file.name}`, done, total: file.total });
+        this.#tell(Math.min(found.size, file.total));
       }
     }
+  }
+
+  #tell(done: number): void {
+    const { name, total } = this.#file!;
+    // `ray-2.56.0-cp311-….whl`: the first two words say it all.
+    const detail = `downloading ${name.split("-").slice(0, 2).join(" ")}`;
+    this.#progress?.({ step: this.#step, detail, ...(total >= SMALL ? { done, total } : {}) });
   }
 
   end(): void {
