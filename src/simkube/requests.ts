@@ -442,7 +442,7 @@ function watch(target: Target, parts: RequestParts, signal?: AbortSignal): Strea
     },
     parts,
   );
-  signal?.addEventListener("abort", () => started.lines.end(), { once: true });
+  signal?.addEventListener("abort", () => started.cut(signal.reason), { once: true });
   return { kind: "watch", watch: started, headers: { "content-type": "application/json" } };
 }
 
@@ -511,6 +511,7 @@ export async function copyLines(pieces: AsyncIterable<string | Uint8Array>, line
       const texts = (rest + (typeof piece === "string" ? piece : decoder.decode(piece, { stream: true }))).split("\n");
       rest = texts.pop()!;
       for (const text of texts) lines.push(text);
+      if (lines.ended) return;
     }
     if (rest !== "") lines.push(rest);
     lines.end();

@@ -31,7 +31,7 @@ import { copyLines, type PodLogs, type RequestParts, respond, type ServiceProxy,
 import type { Rule } from "./schema.ts";
 import { Storage } from "./storage.ts";
 import { type Admit, callOn, Verbs } from "./verbs.ts";
-import { Lines } from "./watch.ts";
+import { broken, Lines } from "./watch.ts";
 
 export interface SimKubeOptions {
   readonly clock: Clock;
@@ -161,7 +161,7 @@ export class SimKube {
   }
 
   async #request(request: KubeRequest, { signal }: { readonly signal?: AbortSignal } = {}): Promise<KubeResponse> {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw broken(signal.reason);
     const streamed = await this.respond(request, signal);
     if (streamed.kind === "answer") return streamed.response;
     if (streamed.kind === "watch") {
@@ -175,7 +175,7 @@ export class SimKube {
   }
 
   async #stream(request: KubeRequest, { signal }: { readonly signal?: AbortSignal } = {}): Promise<KubeStream> {
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw broken(signal.reason);
     const streamed = await this.respond(request, signal);
     if (streamed.kind === "watch") return { status: 200, headers: streamed.headers, lines: streamed.watch.lines };
     const lines = new Lines();
@@ -185,6 +185,7 @@ export class SimKube {
       lines.end();
       return { status, headers, body, lines };
     }
+    signal?.addEventListener("abort", () => lines.end(broken(signal.reason)), { once: true });
     void copyLines(streamed.pieces, lines);
     return { status: 200, headers: streamed.headers, lines };
   }

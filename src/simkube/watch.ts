@@ -38,6 +38,12 @@ export interface WatchParts {
   readonly watches: Set<Watch>;
 }
 
+/** What a reader gets whose connection is gone; the same as the real transport (machinery/kube/http.ts) gives him. */
+export function broken(cause?: unknown): TransportError {
+  if (cause instanceof TransportError) return cause;
+  return new TransportError("the connection was cut", { maybeSent: true, cause });
+}
+
 interface WatchEvent {
   readonly type: "ADDED" | "MODIFIED" | "DELETED" | "BOOKMARK" | "ERROR";
   readonly object: unknown;
@@ -54,6 +60,10 @@ export class Lines implements AsyncIterable<string> {
   /** `onEnd` is called once, whoever ends it. */
   constructor(onEnd: () => void = () => {}) {
     this.#onEnd = onEnd;
+  }
+
+  get ended(): boolean {
+    return this.#ended;
   }
 
   push(line: string): void {
@@ -106,9 +116,9 @@ export class Watch {
     this.#start();
   }
 
-  /** Breaks the connection, as a network would. */
-  cut(): void {
-    this.lines.end(new TransportError("the connection was cut", { maybeSent: true }));
+  /** Breaks the connection, as a network would, or a reader who no longer wants to wait. */
+  cut(cause?: unknown): void {
+    this.lines.end(broken(cause));
   }
 
   #start(): void {
