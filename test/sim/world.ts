@@ -35,6 +35,7 @@ import { type Operator, startOperator } from "../../src/wiring.ts";
 import { FakeKubelet, type PodBehaviour, prompt } from "./fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "./fakeRay.ts";
 import { diligent, runSubmitter, type SubmitterScript } from "./fakeSubmitter.ts";
+import { Invariants } from "./invariants.ts";
 import { type Fate, type Lag, Process } from "./process.ts";
 
 export interface Scripts {
@@ -68,6 +69,7 @@ export class World {
   readonly client: KubeClient;
   /** Every job that Ray was given, in order: `<head Pod's UID> <submission id>`. */
   readonly submissions: string[] = [];
+  readonly invariants: Invariants;
   readonly #scripts: Scripts;
   readonly #services: Informer<Service>;
   readonly #submitters = new Map<string, AbortController>();
@@ -77,6 +79,7 @@ export class World {
   constructor(scripts: Scripts = {}) {
     this.#scripts = scripts;
     this.kube = new SimKube({ clock: this.clock, crds: CRDS, rules: Object.values(rules), seed: 1 });
+    this.invariants = new Invariants(this.kube);
     const stop = this.kube.runControllers();
     this.#end.signal.addEventListener("abort", stop);
     this.client = new KubeClient(this.kube.transport, { clock: this.clock });
@@ -87,6 +90,7 @@ export class World {
       script: (request, head) => {
         const [uid] = [...this.ray.heads].find(([, candidate]) => candidate === head)!;
         this.submissions.push(`${uid} ${request.submission_id}`);
+        this.invariants.submitted(uid, request.submission_id);
         return (scripts.job ?? (() => succeeds()))(request, head);
       },
     });
@@ -195,12 +199,14 @@ export class World {
     return lines.join("\n");
   }
 
-  /** Ends every part, in good order where it can. */
+  /** Ends every part. Throws when something was not as it must be at every moment. */
   async close(): Promise<void> {
     for (const { process } of this.#started) process.kill();
     this.#end.abort();
     for (const submitter of this.#submitters.values()) submitter.abort();
     await settle();
+    const { violations } = this.invariants;
+    if (violations.length > 0) throw new Error(`this must never be:\n  ${violations.join("\n  ")}`);
   }
 
   #runs(pod: Stored<Pod>): void {

@@ -1,0 +1,92 @@
+/**
+ * What must hold at every moment of every world, whatever happens in it: the oracles of the simulator.
+ *
+ * Looks at each version of each object as it is stored. A violation is a sentence; a world that has any fails its test
+ * when it is closed.
+ */
+import { LABEL } from "../../src/api/labels.ts";
+import type { Stored } from "../../src/api/object.ts";
+import type { RayJob } from "../../src/api/rayjob.ts";
+import type { SimKube } from "../../src/simkube/simkube.ts";
+
+const ENDS = new Set(["Complete", "Failed"]);
+
+export class Invariants {
+  readonly violations: string[] = [];
+  readonly #kube: SimKube;
+  readonly #submitted = new Map<string, string>();
+
+  constructor(kube: SimKube) {
+    this.#kube = kube;
+    kube.storage.listen(({ type, object, old }) => {
+      if (object.kind === "RayJob" && type !== "DELETED") {
+        this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined);
+      }
+      if (object.kind === "Pod" && type === "ADDED") this.#pod(object);
+    });
+  }
+
+  /** Ray has taken a job. Generated ids are an attempt's own, so none is ever taken twice. */
+  submitted(head: string, id: string): void {
+    const before = this.#submitted.get(id);
+    if (before !== undefined) this.#violated(`Ray was given ${id} twice: by head ${before}, then by head ${head}`);
+    this.#submitted.set(id, head);
+  }
+
+  #rayJob({ metadata: { name }, status: now = {} }: Stored<RayJob>, old: Stored<RayJob> | undefined): void {
+    const before = old?.status ?? {};
+    const from = before.executionAttempt ?? -1;
+    const to = now.executionAttempt ?? -1;
+    if (to < from || to > from + 1) this.#violated(`${name}: the attempt went from ${from} to ${to}`);
+    const numbers = now.attempts?.map(({ number }) => number) ?? [];
+    if (numbers.some((number, index) => index > 0 && number !== numbers[index - 1]! + 1)) {
+      this.#violated(`${name}: the attempts are ${numbers.join()}`);
+    }
+    const phase = now.jobDeploymentStatus ?? "";
+    const wasAt = before.jobDeploymentStatus ?? "";
+    if (ENDS.has(wasAt) && phase !== wasAt) this.#violated(`${name}: ${wasAt} became ${phase || "nothing"}`);
+    if (ENDS.has(phase) && ["PENDING", "RUNNING"].includes(now.jobStatus ?? "")) {
+      this.#violated(`${name}: ${phase}, and yet ${now.jobStatus}`);
+    }
+    if (to > from && phase !== "Initializing") this.#violated(`${name}: attempt ${to} began in ${phase}`);
+    for (const count of ["failed", "succeeded"] as const) {
+      const step = (now[count] ?? 0) - (before[count] ?? 0);
+      if (step < 0 || step > 1) this.#violated(`${name}: ${count} went from ${before[count]} to ${now[count]}`);
+    }
+    // What the journal says of an attempt is never unsaid.
+    for (const told of before.attempts ?? []) {
+      const tells = now.attempts?.find(({ number }) => number === told.number);
+      for (const field of [
+        "jobId",
+        "rayClusterName",
+        "submissionStartTime",
+        "observedTime",
+        "endTime",
+        "raySession",
+      ] as const) {
+        if (tells && told[field] !== undefined && tells[field] !== told[field]) {
+          this.#violated(`${name}: attempt ${told.number} forgot its ${field}`);
+        }
+      }
+      if (!tells && numbers.length > 0 && told.number >= numbers[0]!) {
+        this.#violated(`${name}: attempt ${told.number} was forgotten`);
+      }
+    }
+  }
+
+  #pod({ metadata: { name, labels = {} } }: Stored): void {
+    const uid = labels[LABEL.rayJobUID];
+    if (uid === undefined) return;
+    const jobs = this.#kube.storage.all("ray.io/rayjobs") as unknown as readonly Stored<RayJob>[];
+    const job = jobs.find(({ metadata }) => metadata.uid === uid);
+    if (job?.status?.jobDeploymentStatus === "Suspended") this.#violated(`Pod ${name} was made for a suspended RayJob`);
+    const attempt = Number(labels[LABEL.executionAttempt]);
+    if (job && attempt > (job.status?.executionAttempt ?? -1)) {
+      this.#violated(`Pod ${name} was made for attempt ${attempt} before that was journalled`);
+    }
+  }
+
+  #violated(what: string): void {
+    this.violations.push(what);
+  }
+}
