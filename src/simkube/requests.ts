@@ -92,9 +92,9 @@ export async function respond(request: KubeRequest, parts: RequestParts, signal?
     return await answer(request, parts, signal);
   } catch (error) {
     if (error instanceof ApiError) return finished(error.status.code!, error.status);
-    // A mistake of ours must look like one: a server's error, not a client's.
-    const told = new ApiError(500, "InternalError", `Internal error occurred: ${String(error)}`);
-    if (process.env.SIMKUBE_DEBUG) console.error(error);
+    // A mistake of ours must look like one, and say where it was made.
+    const where = error instanceof Error ? error.stack : String(error);
+    const told = new ApiError(500, "InternalError", `Internal error occurred: ${where}`);
     return finished(500, told.status);
   }
 }
