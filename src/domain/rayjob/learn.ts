@@ -1,0 +1,117 @@
+/**
+ * What Ray said about a job, written into its status; and what that makes of the submitter.
+ *
+ * May not: end the attempt, or make anything.
+ */
+
+import type { RayJobStatus } from "../../api/rayjob.ts";
+import type { EventSpec } from "../decision.ts";
+import { type Instant, toWire } from "../time.ts";
+import { mirror } from "./cluster.ts";
+import { findCondition, withCondition } from "./conditions.ts";
+import type { Pass } from "./evidence.ts";
+import { isTerminal, type RayJobInfo } from "./ray.ts";
+import { currentRecord } from "./records.ts";
+import { revise, reviseRecord } from "./status.ts";
+
+export interface Learnt extends Pass {
+  readonly events?: readonly EventSpec[];
+}
+
+/** The status with what Ray said in it. */
+export function learn(pass: Pass, info: RayJobInfo): Learnt {
+  const { observed, now, cluster, evidence, target } = pass;
+  const first = pass.record.observedTime === undefined;
+  const answer = observed.ray.answer;
+  const head = evidence.head.pod;
+  const sameSession = answer?.session !== undefined && answer.session === (pass.record.raySession ?? answer.session);
+  const dead = answer?.driverNode === "DEAD" || answer?.driverNode === "MISSING";
+  let status = reviseRecord(pass.status, pass.record, {
+    observedTime: pass.record.observedTime ?? toWire(now),
+    runningTime: pass.record.runningTime ?? (info.status === "RUNNING" ? toWire(now) : undefined),
+    jobStatus: isTerminal(info.status) ? info.status : undefined,
+    ...(sameSession && head ? { raySession: answer.session, headPodUID: head.metadata.uid } : {}),
+    driverNodeDeadTime:
+      info.status !== "RUNNING" || answer?.driverNode === "ALIVE"
+        ? undefined
+        : dead
+          ? (pass.record.driverNodeDeadTime ?? toWire(now))
+          : pass.record.driverNodeDeadTime,
+  });
+  const endTime = info.endTime ?? (isTerminal(info.status) ? now : undefined);
+  status = revise(status, {
+    jobStatus: info.status,
+    message: info.message,
+    reason: undefined,
+    dashboardURL: target?.dashboard ?? status.dashboardURL,
+    rayClusterStatus: mirror(status.rayClusterStatus, cluster?.status),
+    rayJobInfo: {
+      ...(info.startTime === undefined ? {} : { startTime: toWire(info.startTime) }),
+      ...(endTime === undefined ? {} : { endTime: toWire(endTime) }),
+    },
+    jobStatusCheckFailureStartTime: undefined,
+  });
+  const id = pass.record.jobId;
+  status = withCondition(status, now, "Started", true, "Submitted", `Ray has job ${id}.`);
+  const health = submitterHealth(pass, status);
+  const submitted: EventSpec = {
+    type: "Normal",
+    reason: "RayJobSubmitted",
+    action: "Submit",
+    note: `Ray has job ${id} of attempt ${pass.record.number}`,
+  };
+  return {
+    ...pass,
+    status: health.status,
+    record: currentRecord({ job: { ...observed.job, status: health.status } }) ?? pass.record,
+    events: [...(first ? [submitted] : []), ...health.events],
+  };
+}
+
+const DELETED_TWICE = "The submitter's Kubernetes Job was deleted again; it is not made another time.";
+const MADE_AGAIN = "The submitter was deleted, and made once more to follow the log.";
+
+/** `SubmitterHealthy`, and one event when it ceases to be. A submitter says nothing about the job itself. */
+function submitterHealth(
+  { record, evidence: { submitter, answer }, now }: Pass,
+  status: RayJobStatus,
+): { readonly status: RayJobStatus; readonly events: readonly EventSpec[] } {
+  if (record.submissionMode !== "K8sJobMode") return { status, events: [] };
+  const before = findCondition(status, "SubmitterHealthy");
+  const health = (value: boolean, reason: "Following" | "Finished" | "JobFailed" | "Deleted", message: string) => {
+    const next = withCondition(status, now, "SubmitterHealthy", value, reason, message);
+    const note = `${message} The Ray job is not affected; its log can be read from Ray.`;
+    const lost = !value && before?.status !== "False";
+    return {
+      status: next,
+      events: lost ? ([{ type: "Warning", reason: "SubmitterLost", action: "Observe", note }] as const) : [],
+    };
+  };
+  // Its end may only be the first we see of the job's end: judged by an answer that was asked for afterwards.
+  const judged = (at: Instant) => answer !== undefined && answer.requestedAt >= at && status.jobStatus === "RUNNING";
+  switch (submitter.is) {
+    case "working": {
+      const again = before?.reason === "Deleted" || before?.message === MADE_AGAIN;
+      return health(true, "Following", again ? MADE_AGAIN : "The submitter follows the job's log.");
+    }
+    case "finished":
+      return judged(submitter.at)
+        ? health(false, "Finished", "The submitter has ended although the job runs; nobody follows the log.")
+        : { status, events: [] };
+    case "failed":
+      return judged(submitter.at) ? health(false, "JobFailed", submitter.message) : { status, events: [] };
+    case "absent":
+    case "leftover":
+    case "stranger": {
+      if (before?.status === "False") return { status, events: [] };
+      const twice = before?.message === MADE_AGAIN;
+      return health(false, "Deleted", twice ? DELETED_TWICE : "The submitter's Kubernetes Job was deleted.");
+    }
+  }
+}
+
+/** Whether a deleted submitter is made once more, since the job that it followed still runs. */
+export const mayFollowAgain = (status: RayJobStatus): boolean => {
+  const health = findCondition(status, "SubmitterHealthy");
+  return status.jobStatus === "RUNNING" && health?.reason === "Deleted" && health.message !== DELETED_TWICE;
+};

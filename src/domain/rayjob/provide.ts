@@ -1,0 +1,138 @@
+/**
+ * What an attempt needs while it runs: its submitter, and the RayJob's head Service.
+ *
+ * May not: make anything twice. What the cache does not show is asked for at the API server first, and so is whether the
+ * RayJob is still where the cache shows it.
+ */
+import type { Service } from "../../api/kubernetes.ts";
+import { LABEL } from "../../api/labels.ts";
+import type { Stored } from "../../api/object.ts";
+import type { RayJobStatus } from "../../api/rayjob.ts";
+import { type Decision, type Effect, type EventSpec, type LiveQuestion, questionKey } from "../decision.ts";
+import { earliest, type Instant, seconds } from "../time.ts";
+import { deleteService, deleteSubmitter, findHeadService, isLeaving, isStill, ownerUID, standing } from "./children.ts";
+import { findCondition, withCondition } from "./conditions.ts";
+import type { Pass } from "./evidence.ts";
+import { mayFollowAgain } from "./learn.ts";
+import { headServiceName } from "./names.ts";
+import type { RayCommand, SubmitRequest } from "./ray.ts";
+import { statusOf } from "./records.ts";
+import { buildRequest } from "./request.ts";
+import { createHeadService } from "./service.ts";
+import { same } from "./status.ts";
+import { createSubmitter } from "./submitter.ts";
+
+const PATROL = seconds(2);
+/** While a stranger bears a name that is needed; it is not watched. */
+const STRANGER_PATROL = seconds(30);
+
+/**
+ * What was learnt is written first; what is missing is made in the pass after. An object that the API server refuses
+ * for ever (a quota, a webhook) then keeps nothing from being known.
+ */
+export function provide(
+  pass: Pass,
+  summary: string,
+  events: readonly EventSpec[],
+  wakeAt: Instant | undefined,
+): Decision<RayCommand> {
+  const { observed, status } = pass;
+  if (!same(status, observed.job.status)) return { summary, effects: [], status, events, wakeAt };
+  const made = [ensureSubmitter(pass), ensureHeadService(pass)];
+  const ask = made.flatMap((one) => one.ask ?? []);
+  if (ask.length > 0) return { summary: "is what is to be made really missing?", effects: [], events: [], ask };
+  return {
+    summary,
+    effects: made.flatMap((one) => one.effects ?? []),
+    status: made[0]!.status ?? status,
+    events: [...events, ...made.flatMap((one) => one.events ?? [])],
+    wakeAt: earliest(wakeAt, ...made.map((one) => one.wakeAt)),
+  };
+}
+
+/** What is to be done about an object that the attempt needs. Nothing, where it is there. */
+interface Ensured {
+  readonly status?: RayJobStatus;
+  readonly effects?: readonly Effect<RayCommand>[];
+  readonly events?: readonly EventSpec[];
+  readonly wakeAt?: Instant;
+  readonly ask?: readonly LiveQuestion[];
+}
+
+/** A convenience for users: a stranger of that name is left alone, and the job runs without it. */
+function ensureHeadService({ observed, record, cluster, now }: Pass): Ensured {
+  if (!cluster || isLeaving(cluster) || record.ownsCluster === false) return {};
+  const existing = findHeadService(observed);
+  if (existing) {
+    const { selector } = (existing as Stored<Service>).spec ?? {};
+    const stale =
+      ownerUID(existing) === observed.job.metadata.uid && selector?.[LABEL.cluster] !== record.rayClusterName;
+    const effects =
+      stale && !isLeaving(existing) ? [deleteService(existing, "it leads to an earlier attempt's head")] : [];
+    return { effects };
+  }
+  const { name, namespace = "" } = observed.job.metadata;
+  const question: LiveQuestion = { ask: "get", kind: "Service", namespace, name: headServiceName(name) };
+  const answer = observed.live.get(questionKey(question));
+  if (!answer) return { ask: [question] };
+  if (answer.length > 0) return { wakeAt: now + STRANGER_PATROL };
+  return { effects: [createHeadService(observed.job, record, cluster, observed.settings)] };
+}
+
+/** The submitter exists once an attempt, and once more where it was deleted after the job was seen. */
+function ensureSubmitter(pass: Pass): Ensured {
+  const { observed, record, cluster, evidence, now, target } = pass;
+  if (record.submissionMode !== "K8sJobMode" || !cluster || isLeaving(cluster) || !target) return {};
+  if (record.raySession === undefined || record.submissionStartTime === undefined) return {};
+  if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job))) return {};
+  const { submitter } = evidence;
+  const { name, namespace = "", uid } = observed.job.metadata;
+  if (submitter.is === "leftover") {
+    const { object } = submitter;
+    const mine = ownerUID(object) === uid && !isLeaving(object);
+    return { effects: mine ? [deleteSubmitter(object, "it belongs to an earlier attempt")] : [], wakeAt: now + PATROL };
+  }
+  if (submitter.is === "stranger") return nameTaken(pass);
+  if (submitter.is !== "absent") return {};
+  const questions: readonly LiveQuestion[] = [
+    { ask: "get", kind: "RayJob", namespace, name },
+    { ask: "get", kind: "Job", namespace, name },
+  ];
+  const [jobs, submitters] = questions.map((question) => observed.live.get(questionKey(question)));
+  if (!jobs || !submitters) return { ask: questions };
+  const [existing] = submitters;
+  if (existing && standing(existing, observed, record.number) === "stranger") return nameTaken(pass);
+  // The cache lags: what it says about this attempt is over, or the submitter is there already.
+  if (!isStill(observed, jobs[0]) || existing) return { wakeAt: now + PATROL };
+  const request = requestOf(pass);
+  if ("problem" in request) return cannotSubmit(pass, request.problem);
+  const { settings, job } = observed;
+  return { effects: [createSubmitter(job, record, cluster, request.value, target.dashboard, settings)] };
+}
+
+function nameTaken(pass: Pass): Ensured {
+  const { name, namespace } = pass.observed.job.metadata;
+  return cannotSubmit(
+    pass,
+    `Kubernetes Job ${namespace}/${name} exists and does not belong to this RayJob; delete it, or name the RayJob otherwise.`,
+  );
+}
+
+function cannotSubmit({ status, now }: Pass, message: string): Ensured {
+  const news = findCondition(status, "Started")?.message !== message;
+  const event = { type: "Warning", reason: "FailedToCreateRayJobSubmitter", action: "Create", note: message } as const;
+  return {
+    status: withCondition(status, now, "Started", false, "WaitingForSubmission", message),
+    events: news ? [event] : [],
+    wakeAt: now + STRANGER_PATROL,
+  };
+}
+
+/** The submission, or in words why spec does not tell one: an edit that validation refuses. */
+export function requestOf({ observed, record }: Pass): { value: SubmitRequest } | { problem: string } {
+  try {
+    return { value: buildRequest(observed.job.spec, record) };
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
