@@ -26,8 +26,9 @@ export class Invariants {
     });
   }
 
-  /** Ray has taken a job. Generated ids are an attempt's own, so none is ever taken twice. */
+  /** Ray has taken a job. A generated id is an attempt's own, so it is never taken twice; a user's own may be. */
   submitted(head: string, id: string): void {
+    if (!/-[a-z0-9]{5}$/.test(id)) return;
     const before = this.#submitted.get(id);
     if (before !== undefined) this.#violated(`Ray was given ${id} twice: by head ${before}, then by head ${head}`);
     this.#submitted.set(id, head);

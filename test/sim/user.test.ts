@@ -11,7 +11,7 @@ import {
   services,
 } from "../../src/machinery/kube/resources.ts";
 import { rayJob } from "../support/manifests.ts";
-import { succeeds } from "./fakeRay.ts";
+import { type Mood, succeeds } from "./fakeRay.ts";
 import { World } from "./world.ts";
 
 const worlds: World[] = [];
@@ -19,6 +19,8 @@ afterEach(async () => {
   for (const world of worlds.splice(0)) await world.close();
 });
 
+/** Events between the moments that are tried. */
+const STRIDE = 4;
 const MODES = ["K8sJobMode", "HTTPMode"] as const;
 
 /** A job's life up to its `moment`-th event; undefined when it has ended before. */
@@ -40,7 +42,7 @@ async function upTo(moment: number, submissionMode: (typeof MODES)[number]): Pro
 /** Calls `act` for worlds at each moment, a few events apart; returns how many there were. */
 async function atEachMoment(mode: (typeof MODES)[number], act: (world: World, moment: number) => Promise<void>) {
   let count = 0;
-  for (let moment = 0; ; moment += 4) {
+  for (let moment = 0; ; moment += STRIDE) {
     const world = await upTo(moment, mode);
     if (!world) return count;
     await act(world, moment);
@@ -128,6 +130,49 @@ describe.each(MODES)("in %s", (mode) => {
       expect(new Set(ids).size, world.submissions.join()).toBe(ids.length);
     });
   });
+
+  it("a head whose Ray is restarted in place at any moment never runs the job twice", async () => {
+    await atEachMoment(mode, async (world) => {
+      const head = await world.head();
+      if (!head) return;
+      await world.client.patch(rayJobs, "default", "demo", { spec: { backoffLimit: 1 } });
+      await world.kubelet.restart(head.metadata.uid, { exitCode: 137, reason: "OOMKilled" });
+      const { status } = await world.untilPhase("Complete");
+      expect(status?.failed).toBeLessThanOrEqual(1);
+      const ids = world.submissions.map((submission) => submission.split(" ")[1]);
+      expect(new Set(ids).size, world.submissions.join()).toBe(ids.length);
+    });
+  });
+
+  it("a dashboard that answers nonsense for a while at any moment changes nothing", async () => {
+    await atEachMoment(mode, async (world, moment) => {
+      const moods: readonly Mood[] = [403, 500, "hang", "refuse", { slow: 4000 }];
+      const heads = [...world.ray.heads.values()];
+      for (const head of heads) head.mood = moods[(moment / STRIDE) % moods.length]!;
+      await world.clock.advance(20_000);
+      for (const head of heads) head.mood = "well";
+      const { status } = await world.untilPhase("Complete");
+      expect(status).toMatchObject({ jobStatus: "SUCCEEDED", failed: 0, executionAttempt: 0 });
+    });
+  });
+});
+
+it("a namesake with the same fixed jobId is not told what Ray said of its predecessor", async () => {
+  const scripts = [succeeds(1000), succeeds(60_000)];
+  const world = new World({ job: () => scripts.shift()! });
+  worlds.push(world);
+  world.start();
+  await world.client.create(rayJobs, rayJob({ jobId: "fixed", shutdownAfterJobFinishes: false }));
+  await world.untilPhase("Complete");
+  await world.client.delete(rayJobs, "default", "demo");
+  await world.until("gone", async () => (await world.job()) === undefined);
+  await world.client.create(rayJobs, rayJob({ jobId: "fixed" }));
+  await world.until("RUNNING", async () => {
+    const jobStatus = (await world.job())?.status?.jobStatus ?? "";
+    expect(["", "PENDING", "RUNNING"]).toContain(jobStatus);
+    return jobStatus === "RUNNING";
+  });
+  expect((await world.untilPhase("Complete")).status?.jobStatus).toBe("SUCCEEDED");
 });
 
 it("a job's life is told in events", async () => {
