@@ -13,21 +13,13 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const bin = join(root, "node_modules", ".bin");
 const reports = join(root, ".cache", "test");
 
-const vitest = (project) => [
-  "vitest",
-  "run",
-  "--project",
-  project,
-  "--reporter",
-  "default",
-  "--reporter",
-  "./hack/reporter.js",
-];
+const vitest = (project, reporter) => ["vitest", "run", "--project", project, "--reporter", reporter, "--reporter", "./hack/reporter.js"];
 const STEPS = {
   lint: ["biome", "check", "--error-on-warnings", "."],
   types: ["tsc", "--noEmit"],
-  unit: vitest("unit"),
-  e2e: vitest("e2e"),
+  unit: vitest("unit", "default"),
+  // A line a test, as soon as it has ended: each takes a while.
+  e2e: vitest("e2e", "verbose"),
 };
 
 const wanted = process.argv.slice(2);

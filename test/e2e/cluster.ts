@@ -3,7 +3,7 @@
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, inject } from "vitest";
+import { afterAll, beforeEach, inject } from "vitest";
 import type { Job, Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
@@ -173,6 +173,7 @@ export class Cluster {
 /** The shared cluster, for one test file. */
 export function useCluster(): Cluster {
   const cluster = new Cluster();
+  beforeEach(({ task }) => console.log(`[e2e] ${task.name} …`));
   afterAll(() => cluster.close());
   return cluster;
 }

@@ -97,7 +97,7 @@ describe("a container", () => {
   });
 
   it("gets its variables, command and volumes as the Pod says, byte for byte", async () => {
-    const data = { "a b": "x", KEY: 'it\'s $(NAME) "quoted" `tick` \\ ü\nline' };
+    const data = { KEY: 'it\'s $(NAME) "quoted" `tick` \\ ü\nline' };
     await cluster.client.create<ConfigMap>(configMaps, { metadata: { name: "node-test", namespace }, data });
     const password = Buffer.from("p\u0000w$$").toString("base64");
     await cluster.client.create<Secret>(secrets, { metadata: { name: "node-test", namespace }, data: { password } });
@@ -299,15 +299,10 @@ describe("Pods among each other", () => {
       await ready("right");
       const get =
         "python -c 'import sys, urllib.request as u; [print(u.urlopen(\"http://%s:8000\" % n).read().decode().strip()) for n in sys.argv[1:]]'";
+      expect(await printed("alone", `${get} localhost 2>/dev/null || echo nobody`)).toBe("nobody\n");
       expect(
         await printed(
           "ask",
-          `${get} left right.${namespace} left.${namespace}.svc right.${namespace}.svc.cluster.local localhost 2>&1 | tail -1`,
-        ),
-      ).toContain("Connection refused");
-      expect(
-        await printed(
-          "ask-again",
           `${get} left right.${namespace} left.${namespace}.svc right.${namespace}.svc.cluster.local`,
         ),
       ).toBe("i-am-left\ni-am-right\ni-am-left\ni-am-right\n");
