@@ -13,7 +13,16 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const bin = join(root, "node_modules", ".bin");
 const reports = join(root, ".cache", "test");
 
-const vitest = (project, reporter) => ["vitest", "run", "--project", project, "--reporter", reporter, "--reporter", "./hack/reporter.js"];
+const vitest = (project, reporter) => [
+  "vitest",
+  "run",
+  "--project",
+  project,
+  "--reporter",
+  reporter,
+  "--reporter",
+  "./hack/reporter.js",
+];
 const STEPS = {
   lint: ["biome", "check", "--error-on-warnings", "."],
   types: ["tsc", "--noEmit"],

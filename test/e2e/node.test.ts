@@ -7,6 +7,7 @@ import { homedir } from "node:os";
 import { afterEach, describe, expect, it } from "vitest";
 import type { ConfigMap, Container, Pod, PodSpec, Secret, Service } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
+import { defaultCacheDir } from "../../src/local/cache.ts";
 import { isNotFound } from "../../src/machinery/kube/errors.ts";
 import { configMaps, pods, secrets, services } from "../../src/machinery/kube/resources.ts";
 import { Gate, namespace, useCluster } from "./cluster.ts";
@@ -91,7 +92,7 @@ describe("a container", () => {
     const secret = `${homedir()}/.bashrc`;
     const text = await printed(
       "harmless",
-      `for path in /etc/x /usr/x /var/x /x; do touch $path 2>/dev/null && echo "wrote $path"; done; cat ${secret} 2>/dev/null; ls ${process.cwd()}/.cache/run/*/state 2>/dev/null; mount -o remount,rw / 2>/dev/null && echo remounted; touch /tmp/x /dev/shm/x /home/ray/x && echo private`,
+      `for path in /etc/x /usr/x /var/x /x; do touch $path 2>/dev/null && echo "wrote $path"; done; cat ${secret} 2>/dev/null; ls -d ${defaultCacheDir()}/* 2>/dev/null; mount -o remount,rw / 2>/dev/null && echo remounted; touch /tmp/x /dev/shm/x /home/ray/x && echo private`,
     );
     expect(text).toBe("private\n");
   });
@@ -104,7 +105,7 @@ describe("a container", () => {
     try {
       const text = await printed(
         "exact",
-        'printf \'%s\\n\' "$1" "$KEY" "$NAME" "$IP"; cat /files/deep/key; base64 /secret/password; cat /one; stat -Lc %a /secret/password; echo x > /files/new 2>/dev/null || echo read-only; echo kept > /scratch/sub/f',
+        'printf \'%s\\n\' "$1" "$KEY" "$NAME" "$IP"; cat /files/deep/key; base64 /secret/password; cat /one; stat -Lc %a /secret/password; (echo x > /files/new) 2>/dev/null || echo read-only; echo kept > /scratch/sub/f',
         {
           args: ["name", "$(NAME)-$$(NAME)-$(NOPE)"],
           env: [
