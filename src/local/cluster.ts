@@ -92,12 +92,15 @@ export async function startLocalCluster(options: LocalClusterOptions = {}): Prom
       throw error;
     }
     const transport = new HttpTransport(loadKubeconfig(kubeconfig), { userAgent: "raykeeper" });
-    const close = async () => {
-      await inside.close();
-      await transport.close();
-      await rm(folder, { recursive: true, force: true });
+    let closing: Promise<void> | undefined;
+    const close = () => {
+      closing ??= inside
+        .close()
+        .then(() => transport.close())
+        .then(() => rm(folder, { recursive: true, force: true }));
+      return closing;
     };
-    signal?.addEventListener("abort", () => void close(), { once: true });
+    signal?.addEventListener("abort", () => void close().catch(() => {}), { once: true });
     return {
       server,
       kubeconfig,

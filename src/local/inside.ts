@@ -8,7 +8,7 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import type { Server } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { pino } from "pino";
 import { crds } from "../api/crds.ts";
 import { realClock } from "../machinery/clock.ts";
@@ -97,7 +97,8 @@ async function begin({ folder, python, certificate, ...options }: Begin, entranc
     runtime,
     log,
     folder: state,
-    hide: [folder],
+    // The cache as a whole: other clusters' kubeconfigs are in it too.
+    hide: [dirname(dirname(folder))],
     subnet: SUBNET,
     bridge: BRIDGE,
     domain: DOMAIN,

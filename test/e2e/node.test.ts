@@ -4,7 +4,7 @@
  */
 import { existsSync, rmSync } from "node:fs";
 import { homedir } from "node:os";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
 import type { ConfigMap, Container, Pod, PodSpec, Secret, Service } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
 import { defaultCacheDir } from "../../src/local/cache.ts";
@@ -266,9 +266,9 @@ describe("a Pod's life", () => {
     expect(state("stubborn")?.state?.running).toBeDefined();
     await cluster.client.delete(pods, namespace, "stubborn", { gracePeriodSeconds: 0 });
     await expect.poll(() => processes().some(({ command }) => command.includes("trap '' TERM"))).toBe(false);
-    gate.remove();
   });
   const gate = new Gate();
+  afterAll(() => gate.remove());
 
   it("shows a log while it is written", async () => {
     await run("talk", [shell("for i in 1 2 3; do echo line $i; sleep 0.3; done")]);

@@ -107,7 +107,7 @@ export class LocalNode {
     await this.#register();
     this.#slices.onChange(() => void this.#updateNames());
     this.#pods.onChange(({ old, new: now }) => {
-      if (old && old.metadata.uid !== now?.metadata.uid) this.#workers.get(old.metadata.uid)?.gone();
+      if (old && old.metadata.uid !== now?.metadata.uid) this.#drop(old.metadata.uid);
       if (now) this.#take(now);
     });
     this.#slices.start(signal);
@@ -117,7 +117,7 @@ export class LocalNode {
 
   /** The log of a container's current or previous run, for the API's `pods/log`; undefined when there is none (yet). */
   log(namespace: string, pod: string, container: string, previous: boolean): ContainerLog | undefined {
-    const worker = [...this.#workers.values()].find(
+    const worker = [...this.#workers.values()].findLast(
       (candidate) => candidate.pod.metadata.name === pod && candidate.pod.metadata.namespace === namespace,
     );
     return worker?.log(container, previous);
@@ -143,8 +143,15 @@ export class LocalNode {
     else if (nodeName === NODE_NAME) {
       const worker = new PodWorker(pod, this.#context);
       this.#workers.set(uid, worker);
-      worker.done.catch(failed).finally(() => this.#workers.delete(uid));
+      worker.done.catch(failed);
     }
+  }
+
+  /** The worker stays known as long as the Pod exists, if only for its finalizers: a Pod must never be begun twice. */
+  #drop(uid: string): void {
+    const worker = this.#workers.get(uid);
+    worker?.gone();
+    worker?.done.catch(() => {}).finally(() => this.#workers.delete(uid));
   }
 
   /** Binds the Pod to this node, or says why it cannot be. */

@@ -71,6 +71,8 @@ export class PodWorker {
   readonly #folder: string;
   readonly #records: ContainerRecord[];
   readonly #running = new Map<ContainerRecord, RunningContainer>();
+  /** The variables each container was started with; its probes and hooks get the same. */
+  readonly #environments = new Map<ContainerRecord, Environment>();
   readonly #logs = new Map<string, { current?: ContainerLog; previous?: ContainerLog }>();
   readonly #volumes = new Map<string, PlacedVolume>();
   readonly #mountedFolders: string[] = [];
@@ -432,6 +434,7 @@ export class PodWorker {
       source,
       imageEnvironment(memory),
     );
+    this.#environments.set(record, environment);
     const own = await this.#ownMounts(container, environment);
     const image = imageMounts(ray, join(this.#folder, "etc"), join(this.#folder, "shm"));
     const covered = new Set(own.map(({ target }) => target));
@@ -649,12 +652,9 @@ export class PodWorker {
   #ask(probe: Probe, record: ContainerRecord, running: RunningContainer): Promise<string | undefined> {
     return ask(probe, record.container, {
       podIP: this.#address ?? "127.0.0.1",
-      execute: async (argv, timeout) => {
-        const { container } = record;
-        const source = this.#node.configSource(this.#pod.metadata.namespace ?? "default");
-        const image = imageEnvironment(this.#node.memory);
-        const environment = await containerEnvironment(container, this.#pod, this.#facts(), source, image);
-        const directory = container.workingDir || HOME;
+      execute: (argv, timeout) => {
+        const environment = this.#environments.get(record) ?? {};
+        const directory = record.container.workingDir || HOME;
         return this.#node.runtime.execute(running.pid, argv, { environment, directory, timeout });
       },
     });

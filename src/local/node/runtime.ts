@@ -165,7 +165,17 @@ export function processRuntime(python: string): Runtime {
     async execute(pid, argv, { environment, directory, timeout }) {
       const variables = Object.entries(environment).map(([name, value]) => `${name}=${value}`);
       const args = ["--target", String(pid), "--mount", "--uts", "--ipc", "--net", "--pid"];
-      const inside = ["env", "--ignore-environment", `--chdir=${directory}`, ...variables, ...argv];
+      // Killed when it is late; nsenter alone would leave what it started behind.
+      const inside = [
+        "setpriv",
+        "--pdeathsig",
+        "KILL",
+        "env",
+        "--ignore-environment",
+        `--chdir=${directory}`,
+        ...variables,
+        ...argv,
+      ];
       return collect("nsenter", [...args, "--", ...inside], { env, timeout });
     },
   };
