@@ -450,6 +450,8 @@ export class PodWorker {
       argv: commandLine(container, environment),
       environment,
       directory: container.workingDir || HOME,
+      // An init container mostly waits for others (a worker's for the head), who share its processors here.
+      nice: record.kind === "init" ? 10 : 0,
     };
     const running = await runtime.start(orders, (stream, chunk) => log.write(stream, chunk));
     if (record.state.terminated) record.last = record.state;

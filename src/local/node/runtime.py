@@ -93,7 +93,7 @@ def ip(*commands):
 
 
 def run(orders):
-    """Orders: network (file), hostname, mounts, hide (folders shown empty), argv, environment, directory."""
+    """Orders: network (file), hostname, mounts, hide (folders shown empty), argv, environment, directory, nice."""
     report = os.fdopen(3, "w", buffering=1)
     os.set_inheritable(3, False)
 
@@ -137,6 +137,7 @@ def become(orders):
     for capability in range(64):
         if capability not in CAPABILITIES and libc.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0:
             break
+    os.nice(orders["nice"])
     os.umask(0o022)
     os.makedirs(orders["directory"], exist_ok=True)
     os.chdir(orders["directory"])

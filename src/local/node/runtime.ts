@@ -45,6 +45,8 @@ export interface ContainerOrders {
   readonly environment: Readonly<Record<string, string>>;
   /** Working directory. */
   readonly directory: string;
+  /** How far it stands back when processors are short; 0 to 19. */
+  readonly nice: number;
 }
 
 export interface Runtime {
