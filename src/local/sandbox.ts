@@ -3,7 +3,7 @@
  *
  * All that a cluster starts lives in one pid namespace whose first process dies with its starter, even by SIGKILL, and
  * takes everything with it; networks and mounts go with the last process.
- * There is no fallback without namespaces: every Ray node binds the same ports (see README, local mode).
+ * There is no fallback without namespaces: Ray nodes of one machine would bind the same ports (docs/local-mode.md).
  */
 import { spawn } from "node:child_process";
 import { access } from "node:fs/promises";

@@ -282,6 +282,7 @@ export class PodWorker {
       await runtime.createNetwork({ file: this.#networkFile(), address, veth, ...network });
       this.#address = address;
     } catch (error) {
+      await runtime.removeNetwork(this.#networkFile()).catch(() => {});
       addresses.giveBack(address);
       throw error;
     }
