@@ -5,7 +5,7 @@ import type { RayCluster } from "../../src/api/raycluster.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
 import { jobs, pods, rayClusters, rayJobs, services } from "../../src/machinery/kube/resources.ts";
 import { rayJob } from "../support/manifests.ts";
-import { badImage, prompt } from "./fakeKubelet.ts";
+import { badImage, prompt, stuckTerminating } from "./fakeKubelet.ts";
 import { fails, runsForEver, succeeds } from "./fakeRay.ts";
 import { nodeId, type Scripts, World } from "./world.ts";
 
@@ -160,6 +160,37 @@ describe.each(["K8sJobMode", "HTTPMode"] as const)("a RayJob in %s", (submission
     expect(condition(job, "Failed")?.reason).toBe("RayJobLost");
     expect(job.status?.message).toContain("OOMKilled");
     expect(w.submissions).toHaveLength(1);
+  });
+
+  it.each([
+    ["its head's node is lost", (w: World, uid: string) => w.kubelet.lose(uid), "out of reach"],
+    [
+      "its head is evicted",
+      (w: World, uid: string) => w.kubelet.end(uid, { exitCode: 137, podReason: "Evicted" }),
+      "Evicted",
+    ],
+  ])("fails, saying so, when %s", async (_, happens, words) => {
+    const w = world({ job: () => runsForEver });
+    await apply(w, { submissionMode });
+    await running(w);
+    await happens(w, (await w.head()).metadata.uid);
+    const job = await w.untilPhase("Failed", "demo", 60_000);
+    expect(condition(job, "Failed")?.reason).toBe("HeadPodLost");
+    expect(job.status?.message).toContain(words);
+  });
+
+  it("is not called Suspended while a Pod of it is stuck", async () => {
+    const stuck = (pod: Pod) => pod.metadata.labels?.["ray.io/node-type"] === "worker";
+    const w = world({ job: () => runsForEver, pod: (pod) => (stuck(pod) ? stuckTerminating : prompt) });
+    await apply(w, { submissionMode });
+    await running(w);
+    await w.client.patch(rayJobs, "default", "demo", { spec: { suspend: true } });
+    await w.clock.advance(600_000);
+    expect((await w.job())?.status?.jobDeploymentStatus).toBe("Suspending");
+    for (const { metadata } of await w.list<Pod>(pods)) {
+      await w.client.delete(pods, "default", metadata.name, { gracePeriodSeconds: 0 });
+    }
+    await w.untilPhase("Suspended", "demo", 60_000);
   });
 
   it("fails when its RayCluster is deleted by hand; the cluster is not built again", async () => {
