@@ -159,8 +159,8 @@ async function remove(effect: KubeEffect & { do: "delete" }, key: string, tools:
     return name;
   } catch (error) {
     if (isUnknownOutcome(error)) tools.freshness.unknown(key, type, { metadata: { namespace, name } });
-    if (!isNotFound(error) && !isConflict(error)) throw error;
-    // Gone, or a namesake that is not meant stands in its place.
+    // A conflict may be a namesake in its place, or the server's own collision: only another look can tell.
+    if (!isNotFound(error)) throw error;
     tools.freshness.deleted(key, type, namespace, name, uid);
     return undefined;
   }
