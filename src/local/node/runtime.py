@@ -12,6 +12,7 @@ Needs nothing but the standard library of Python 3.9. Next: runtime.ts gives the
 """
 
 import ctypes
+import errno
 import json
 import os
 import re
@@ -30,6 +31,10 @@ MS_RDONLY, MS_NOSUID, MS_NODEV, MS_NOEXEC = 1, 2, 4, 8
 MS_REMOUNT, MS_BIND, MS_REC, MS_PRIVATE = 32, 4096, 16384, 1 << 18
 OPTION_FLAGS = {"nosuid": MS_NOSUID, "nodev": MS_NODEV, "noexec": MS_NOEXEC,
                 "noatime": 1024, "nodiratime": 2048, "relatime": 1 << 21}
+MS_STRICTATIME = 1 << 24
+# A mount below something hidden, below a folder that is closed to us (Docker's), or of a file system that is not there
+# any more: the container cannot get there either.
+OUT_OF_REACH = (errno.ENOENT, errno.EACCES, errno.ENOTCONN, errno.ESTALE)
 MNT_DETACH = 2
 PR_SET_PDEATHSIG, PR_CAPBSET_DROP = 1, 24
 PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
@@ -244,12 +249,15 @@ def make_read_only(top):
         fields = [line.split() for line in table]
     for where, options in [(unescape(f[4]), f[5].split(",")) for f in fields]:
         if where == top or beneath(where, top):
+            # All else must stay as it is: an ordinary user may not take a flag away.
             flags = sum(OPTION_FLAGS.get(option, 0) for option in options)
+            if not {"relatime", "noatime"} & set(options):
+                flags |= MS_STRICTATIME
             try:
                 mount(None, where, flags=MS_REMOUNT | MS_BIND | MS_RDONLY | flags)
-            except FileNotFoundError:
-                # Below something hidden: nobody can reach it.
-                continue
+            except OSError as error:
+                if error.errno not in OUT_OF_REACH:
+                    raise
 
 
 def unescape(text):
