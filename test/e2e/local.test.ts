@@ -2,7 +2,11 @@
  * `raykeeper run --local`: an embedded cluster for one job, and what is left of it however it ends.
  */
 import { existsSync, readdirSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { KubeClient } from "../../src/machinery/kube/client.ts";
+import { HttpTransport } from "../../src/machinery/kube/http.ts";
+import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
+import { nodes } from "../../src/machinery/kube/resources.ts";
 import { Gate, rayJob } from "./cluster.ts";
 import { descendants, type ProcessInfo, processes, type Running, raykeeper, root, start } from "./command.ts";
 
@@ -73,6 +77,40 @@ describe("an embedded cluster", () => {
     run.child.kill("SIGKILL");
     await run.finished;
     await nothingLeft(started, before);
+  });
+});
+
+describe("a cluster that is kept running", () => {
+  const name = `kept-${process.pid}`;
+  const local = (verb: string) => raykeeper(["local", verb, "--name", name]).finished;
+  afterAll(() => local("down"));
+  const up = async () => {
+    const { code, stdout, stderr } = await local("up");
+    expect(code, stderr).toBe(0);
+    return /^export KUBECONFIG=(.+)\n$/.exec(stdout)![1]!;
+  };
+
+  it("goes up, tells where it is, and goes down without a trace", async () => {
+    const before = leftovers();
+    const kubeconfig = await up();
+    expect(await up(), "up twice is up once").toBe(kubeconfig);
+    const { stdout } = await local("status");
+    const pid = Number(/process (\d+)/.exec(stdout)?.[1]);
+    const started = [...processes().filter((each) => each.pid === pid), ...descendants(pid)];
+    expect(started.length).toBeGreaterThan(2);
+    const client = new KubeClient(new HttpTransport(loadKubeconfig(kubeconfig)));
+    expect((await client.list(nodes)).items).toHaveLength(1);
+    expect((await local("down")).code).toBe(0);
+    await nothingLeft(started, before);
+    expect(existsSync(kubeconfig)).toBe(false);
+    expect((await local("status")).code).toBe(1);
+  });
+
+  it("is not taken to be up after SIGKILL, and can be started again", async () => {
+    await up();
+    process.kill(Number(/process (\d+)/.exec((await local("status")).stdout)?.[1]), "SIGKILL");
+    expect((await local("status")).code).toBe(1);
+    await up();
   });
 });
 
