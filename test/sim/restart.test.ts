@@ -46,8 +46,8 @@ async function live(story: Story, at: number | undefined, meets: Meets, lag?: La
     fate({ method }, number) {
       if (number !== at) return "answer";
       met = true;
-      // A server answers so to a write that carries a version.
-      return typeof meets === "object" && meets.status === 409 && method !== "PATCH" ? "answer" : meets;
+      // A server answers so to a write that carries a version or a UID.
+      return typeof meets === "object" && meets.status === 409 && method === "POST" ? "answer" : meets;
     },
   });
   more?.(world);
