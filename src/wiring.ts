@@ -69,7 +69,7 @@ export interface Operator {
   /** Whether the caches are filled: what `/readyz` tells. */
   readonly ready: boolean;
   /** What it watches, for metrics to read. */
-  readonly caches: Readonly<Pick<Caches, "rayJobs" | "rayClusters">>;
+  readonly caches: Readonly<Pick<Caches, "rayJobs" | "rayClusters" | "rayPods">>;
 }
 
 /** Starts the operator; it runs until `stop()`, `signal` or the loss of its lease. */

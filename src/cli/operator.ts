@@ -53,8 +53,12 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     signal: ending.signal,
   });
   if (metrics) {
-    const { rayJobs, rayClusters } = running.caches;
-    registerRayObjects(metrics.registry, { rayJobs: rayJobs.store, rayClusters: rayClusters.store });
+    const { rayJobs, rayClusters, rayPods } = running.caches;
+    registerRayObjects(metrics.registry, {
+      rayJobs: rayJobs.store,
+      rayClusters: rayClusters.store,
+      rayPods: rayPods.store,
+    });
     const rayJobMetrics = new RayJobMetrics(metrics.registry, metrics);
     rayJobs.onChange((change) => rayJobMetrics.changed(change, realClock.now()));
   }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Pod } from "../api/kubernetes.ts";
 import type { Stored } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
 import type { RayJob } from "../api/rayjob.ts";
@@ -72,6 +73,9 @@ describe("objects listed at a scrape", () => {
   it("show RayJobs and RayClusters as they are then", async () => {
     const metrics = new PrometheusMetrics();
     const jobs: Stored<RayJob>[] = [running];
+    const pods = ["u", "u", "another"].map(
+      (uid) => ({ metadata: { labels: { "ray.io/rayjob-uid": uid } } }) as unknown as Stored<Pod>,
+    );
     const cluster = {
       metadata: {
         name: "c",
@@ -84,7 +88,11 @@ describe("objects listed at a scrape", () => {
         conditions: [{ type: "RayClusterProvisioned", status: "True", lastTransitionTime: "2026-01-01T00:00:12Z" }],
       },
     } as unknown as Stored<RayCluster>;
-    registerRayObjects(metrics.registry, { rayJobs: { list: () => jobs }, rayClusters: { list: () => [cluster] } });
+    registerRayObjects(metrics.registry, {
+      rayJobs: { list: () => jobs },
+      rayClusters: { list: () => [cluster] },
+      rayPods: { list: () => pods },
+    });
     const text = await metrics.registry.metrics();
     expect(text).toContain(
       'kuberay_job_deployment_status{name="a",namespace="ns",uid="u",deployment_status="Running"} 1',
@@ -92,6 +100,9 @@ describe("objects listed at a scrape", () => {
     expect(text).toContain('kuberay_cluster_info{name="c",namespace="ns",uid="v",owner_kind="RayJob"} 1');
     expect(text).toContain('kuberay_cluster_condition_provisioned{name="c",namespace="ns",uid="v",condition="true"} 1');
     expect(text).toContain('kuberay_cluster_provisioned_duration_seconds{name="c",namespace="ns",uid="v"} 12');
+    expect(text).not.toContain("raykeeper_rayjob_kept_pods{");
+    jobs[0] = job({ conditions: [{ type: "ResourcesReleased", status: "False", reason: "KeptByPolicy" }] });
+    expect(await metrics.registry.metrics()).toContain('raykeeper_rayjob_kept_pods{namespace="ns"} 2');
     jobs.length = 0;
     expect(await metrics.registry.metrics()).not.toContain("kuberay_job_info{");
   });

@@ -5,6 +5,8 @@
  * process started are listed, but what happened to them before is not counted again.
  */
 import { Gauge, type Registry } from "prom-client";
+import type { Pod } from "../api/kubernetes.ts";
+import { LABEL } from "../api/labels.ts";
 import type { Stored } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../api/rayjob.ts";
@@ -15,6 +17,7 @@ import type { Metrics } from "../machinery/logger.ts";
 export interface RayObjects {
   readonly rayJobs: Pick<Store<RayJob>, "list">;
   readonly rayClusters: Pick<Store<RayCluster>, "list">;
+  readonly rayPods: Pick<Store<Pod>, "list">;
 }
 
 type Row = [labels: Record<string, string>, value: number];
@@ -72,16 +75,16 @@ const LISTED: readonly { name: string; help: string; labels: string[]; rows: (ob
   },
   {
     name: "raykeeper_rayjob_kept_pods",
-    help: "RayJobs that have ended and keep Pods by their deletion policy, by namespace.",
+    help: "Pods that RayJobs keep after their end, by namespace.",
     labels: ["namespace"],
-    rows: ({ rayJobs }) => {
+    rows: ({ rayJobs, rayPods }) => {
       const kept = new Map<string, number>();
-      for (const job of rayJobs.list()) {
-        const condition = job.status?.conditions?.find(({ type }) => type === "ResourcesReleased");
-        if (condition?.reason !== "KeptByPolicy") continue;
-        const { namespace = "" } = job.metadata;
-        // The condition's message begins with the count of Pods.
-        kept.set(namespace, (kept.get(namespace) ?? 0) + (Number.parseInt(condition.message, 10) || 1));
+      for (const { metadata, status } of rayJobs.list()) {
+        const released = status?.conditions?.find(({ type }) => type === "ResourcesReleased");
+        if (released?.reason !== "KeptByPolicy") continue;
+        const { namespace = "", uid } = metadata;
+        const count = rayPods.list(namespace).filter((pod) => pod.metadata.labels?.[LABEL.rayJobUID] === uid).length;
+        kept.set(namespace, (kept.get(namespace) ?? 0) + count);
       }
       return [...kept].map(([namespace, count]) => [{ namespace }, count]);
     },
@@ -113,7 +116,7 @@ const ENDED = new Set(["Complete", "Failed", "Retrying"]);
 export class RayJobMetrics {
   readonly #metrics: Metrics;
   readonly #duration: Gauge<"name" | "namespace" | "uid" | "job_deployment_status" | "retry_count">;
-  readonly #series = new Map<string, { labels: Record<string, string> }[]>();
+  readonly #series = new Map<string, Record<string, string>[]>();
   /** When a RayJob was first seen in its present phase. */
   readonly #since = new Map<string, { phase: string; at: Instant }>();
 
@@ -151,7 +154,7 @@ export class RayJobMetrics {
     if (start !== undefined) {
       const labels = { ...identity(now), job_deployment_status: phase, retry_count: String(old.status?.failed ?? 0) };
       this.#duration.set(labels, Math.max(0, at - start) / 1000);
-      this.#series.set(now.metadata.uid, [...(this.#series.get(now.metadata.uid) ?? []), { labels }]);
+      this.#series.set(now.metadata.uid, [...(this.#series.get(now.metadata.uid) ?? []), labels]);
     }
     this.#metrics.count("raykeeper_rayjob_attempts_total", { namespace, outcome: outcome(attempts?.at(-1), phase) });
     const rayEnd = fromWire(rayJobInfo?.endTime);
@@ -161,7 +164,7 @@ export class RayJobMetrics {
   }
 
   #forget(uid: string): void {
-    for (const { labels } of this.#series.get(uid) ?? []) this.#duration.remove(labels);
+    for (const labels of this.#series.get(uid) ?? []) this.#duration.remove(labels);
     this.#series.delete(uid);
     this.#since.delete(uid);
   }
