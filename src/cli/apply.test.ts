@@ -78,6 +78,18 @@ describe("applying a manifest", () => {
   });
 });
 
+describe("a namespace that is not there", () => {
+  const elsewhere = manifest.replace("  name: a", "  name: a\n  namespace: team");
+
+  it("is the server's to complain about", async () => {
+    expect(await refused(elsewhere)).toContain('namespaces "team" not found');
+  });
+
+  it("is made where that is wanted, on an embedded cluster", async () => {
+    expect((await applied(elsewhere, { makeNamespaces: true })).metadata.namespace).toBe("team");
+  });
+});
+
 describe("a RayJob that is there already", () => {
   it("is refused, with the two ways out", async () => {
     await applied(manifest);

@@ -10,7 +10,7 @@ import type { RayJob } from "../api/rayjob.ts";
 import { type Clock, sleep } from "../machinery/clock.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
 import { errorFrom, isAlreadyExists, isNotFound, KubeError } from "../machinery/kube/errors.ts";
-import { byKind, rayJobs, resourcePath } from "../machinery/kube/resources.ts";
+import { byKind, namespaces, rayJobs, resourcePath } from "../machinery/kube/resources.ts";
 import { type KubeRequest, type Transport, TransportError } from "../machinery/kube/transport.ts";
 import { CannotRun } from "./failure.ts";
 import type { Manifest, ManifestObject } from "./manifest.ts";
@@ -22,6 +22,8 @@ export interface ApplyOptions {
   readonly namespace: string;
   /** Objects that name another namespace than this one are refused. */
   readonly onlyNamespace?: string;
+  /** Namespaces that the objects are meant for but the server lacks are made. */
+  readonly makeNamespaces?: boolean;
   /** What to do about a RayJob of the name that exists already; absent: refuse. */
   readonly existing?: "follow" | "replace";
   readonly signal: AbortSignal;
@@ -47,6 +49,13 @@ export async function apply(manifest: Manifest, options: ApplyOptions): Promise<
   }
   const place = ({ object }: ManifestObject) => object.metadata.namespace ?? options.namespace;
   const namespace = place(manifest.rayJob);
+  if (options.makeNamespaces) {
+    for (const needed of new Set([manifest.rayJob, ...manifest.beside].map(place))) {
+      await client.create(namespaces, { metadata: { name: needed } }).catch((error: unknown) => {
+        if (!isAlreadyExists(error)) throw error;
+      });
+    }
+  }
   const { name } = manifest.rayJob.object.metadata;
   const present = name === undefined ? undefined : await find(client, namespace, name, options.signal);
   if (present && existing === undefined) {

@@ -43,8 +43,14 @@ export async function embedded<T>(
   });
   const cluster = await timed("starting the cluster", () => startLocalCluster({ signal, progress }));
   screen.step("the embedded cluster is up");
+  const lost = cluster.ended.then(() => {
+    throw new CannotRun(
+      "the embedded cluster ended by itself",
+      "Run the command again; if it happens again, please report it.",
+    );
+  });
   try {
-    return await use(cluster.transport);
+    return await Promise.race([use(cluster.transport), lost]);
   } finally {
     await cluster.close();
   }

@@ -5,6 +5,8 @@
  * cluster.
  */
 
+import type { Stored } from "../api/object.ts";
+import type { RayJob } from "../api/rayjob.ts";
 import { realClock } from "../machinery/clock.ts";
 import type { Transport } from "../machinery/kube/transport.ts";
 import { apply, serverTrouble } from "./apply.ts";
@@ -39,6 +41,10 @@ export async function run(file: string, options: RunOptions, ending: Ending): Pr
   if (options.follow && options.replace) throw new CannotRun("--follow and --replace exclude each other");
   const manifest = readManifest(file);
   const before: Phase[] = [];
+  let applied: Stored<RayJob> | undefined;
+  const onApplied = (rayJob: Stored<RayJob>) => {
+    applied = rayJob;
+  };
   let followed: Followed;
   try {
     followed = options.local
@@ -49,16 +55,19 @@ export async function run(file: string, options: RunOptions, ending: Ending): Pr
             applyAndFollow(manifest, options, {
               transport,
               namespace: "default",
+              makeNamespaces: true,
               server: "of the embedded cluster",
               screen,
               signal: ending.signal,
+              onApplied,
             }),
         )
-      : await onCluster(manifest, options, screen, ending.signal);
+      : await onCluster(manifest, options, { screen, signal: ending.signal, onApplied });
   } catch (error) {
     if (!ending.signal.aborted) throw error;
     screen.live("");
-    screen.line(options.local ? "raykeeper: stopped; nothing is left behind." : stillThere(manifest));
+    if (options.local) screen.line("raykeeper: stopped; nothing is left behind.");
+    else screen.line(applied ? stillThere(applied) : "raykeeper: stopped before the RayJob was applied.");
     return ending.code()!;
   }
   const total = screen.elapsed();
@@ -77,21 +86,23 @@ export async function run(file: string, options: RunOptions, ending: Ending): Pr
 interface Target {
   readonly transport: Transport;
   readonly namespace: string;
+  /** Namespaces that the manifest means but the server lacks are made. */
+  readonly makeNamespaces?: boolean;
   /** Names the API server in messages. */
   readonly server: string;
   readonly screen: Screen;
   readonly signal: AbortSignal;
+  readonly onApplied: (rayJob: Stored<RayJob>) => void;
 }
 
 async function onCluster(
   manifest: Manifest,
   options: RunOptions,
-  screen: Screen,
-  signal: AbortSignal,
+  from: Pick<Target, "screen" | "signal" | "onApplied">,
 ): Promise<Followed> {
   const { transport, server, namespace, close } = connect(options);
   try {
-    return await applyAndFollow(manifest, options, { transport, namespace, server, screen, signal });
+    return await applyAndFollow(manifest, options, { ...from, transport, namespace, server });
   } finally {
     await close();
   }
@@ -104,21 +115,22 @@ async function applyAndFollow(manifest: Manifest, options: RunOptions, target: T
       transport,
       clock: realClock,
       namespace: options.namespace ?? target.namespace,
+      makeNamespaces: target.makeNamespaces,
       onlyNamespace: options.namespace,
       existing: options.follow ? "follow" : options.replace ? "replace" : undefined,
       signal,
       say: (text) => screen.step(text),
     });
+    target.onApplied(rayJob);
     return await follow({ transport, screen, rayJob, signal });
   } catch (error) {
     throw serverTrouble(error, server) ?? error;
   }
 }
 
-function stillThere(manifest: Manifest): string {
-  const { name, generateName } = manifest.rayJob.object.metadata;
+function stillThere({ metadata: { namespace, name } }: Stored<RayJob>): string {
   return (
-    `raykeeper: stopped watching; RayJob ${name ?? `${generateName}…`} goes on where it is. ` +
-    "To watch it again: raykeeper run --follow FILE. To end it: kubectl delete rayjob NAME."
+    `raykeeper: stopped watching; RayJob ${namespace}/${name} goes on. ` +
+    `To watch it again: raykeeper run --follow FILE. To end it: kubectl delete rayjob -n ${namespace} ${name}`
   );
 }

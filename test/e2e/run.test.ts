@@ -73,7 +73,7 @@ describe("a RayJob that exists already", () => {
     await watching.printed(/waiting at the gate/);
     watching.child.kill("SIGINT");
     const stopped = await watching.finished;
-    expect([stopped.code, stopped.stderr]).toEqual([130, expect.stringContaining("RayJob watched goes on")]);
+    expect([stopped.code, stopped.stderr]).toEqual([130, expect.stringContaining("RayJob default/watched goes on")]);
     expect(cluster.rayJobs.store.get(namespace, "watched")?.status?.jobStatus).toBe("RUNNING");
 
     const replacing = raykeeper(["run", "--kubeconfig", cluster.kubeconfig, "-", "--replace"], { input: manifest });
