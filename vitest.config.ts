@@ -20,6 +20,8 @@ export default defineConfig({
           include: ["test/e2e/**/*.test.ts"],
           // The embedded cluster that the scenarios share.
           globalSetup: ["test/e2e/setup.ts"],
+          // Progress as it happens, a line a line.
+          disableConsoleIntercept: true,
           pool: "forks",
           fileParallelism: false,
           testTimeout: 600_000,

@@ -35,6 +35,8 @@ export default async function setup(project: Project): Promise<() => Promise<voi
   const name = `e2e-${process.pid}`;
   const child = spawn(launcher[0], [launcher[1], "local", "up", "--foreground", "--name", name], {
     stdio: ["ignore", "inherit", "pipe"],
+    // Makes the launcher watch us (bin/parentWatch.js): a killed test run takes its cluster along.
+    env: { ...process.env, npm_lifecycle_event: "e2e" },
   });
   const kubeconfig = await whenUp(child);
   project.provide("kubeconfig", kubeconfig);
