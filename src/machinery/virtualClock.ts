@@ -26,7 +26,8 @@ export class VirtualClock implements Clock {
   }
 
   after(milliseconds: number, run: () => void): Cancel {
-    const timer = { at: this.#now + Math.max(milliseconds, 0), order: this.#order++, run };
+    // Whole milliseconds, as a real clock tells them.
+    const timer = { at: Math.ceil(this.#now + Math.max(milliseconds, 0)), order: this.#order++, run };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }

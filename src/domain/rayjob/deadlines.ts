@@ -64,9 +64,19 @@ const printed = (job: RayJob): string => {
   return `${new Date(start).toISOString().slice(0, 19).replace("T", " ")} +0000 UTC`;
 };
 
-/** Whether a passed deadline may be noticed now: Ray was asked after it passed, or could not be asked in time. */
-export const mayNotice = ({ at }: Deadline, answer: RayAnswer | undefined, now: Instant): boolean =>
-  now >= at && ((answer !== undefined && answer.requestedAt >= at) || now >= at + ASK_PATIENCE);
+/**
+ * Whether a passed deadline may be noticed now: Ray was asked after it passed, or could not be asked in time. An operator
+ * that has just started asks first, however long ago the deadline was. `askable`: somebody asks; silence is an answer.
+ */
+export function mayNotice(
+  { at }: Deadline,
+  answer: RayAnswer | undefined,
+  askable: boolean,
+  now: Instant,
+): boolean {
+  if (now < at || (askable && answer === undefined)) return false;
+  return (answer !== undefined && answer.requestedAt >= at) || now >= at + ASK_PATIENCE;
+}
 
 /** Journals that the deadline has passed; the attempt is being stopped from here on. */
 export function notice(

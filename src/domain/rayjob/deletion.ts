@@ -8,14 +8,14 @@ import { FINALIZER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { Decision, EventSpec } from "../decision.ts";
-import { fromWire, type Instant, seconds } from "../time.ts";
+import { type Instant, seconds } from "../time.ts";
 import { findCluster } from "./children.ts";
 import { targetOf } from "./cluster.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand } from "./ray.ts";
 import { currentRecord, statusOf } from "./records.ts";
 
-/** How long the answer to the one stop is waited for, from the deletion timestamp. */
+/** How long the answer to the one stop is waited for, from the request: the deletion may be old when somebody sees it. */
 const PATIENCE = seconds(15);
 
 export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
@@ -30,9 +30,16 @@ export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCom
   const mayRun = record?.submissionStartTime !== undefined && !isTerminal(statusOf(job).jobStatus);
   if (!target || !mayRun) return letGo(observed, "nothing of it runs in Ray");
 
-  const bound = (fromWire(job.metadata.deletionTimestamp) ?? now) + PATIENCE;
   const { stop } = ray;
-  if (stop?.finishedAt !== undefined) {
+  if (stop === undefined) {
+    return {
+      summary: "asking Ray to stop the job before the finalizer goes",
+      effects: [{ do: "stop", target, why: "the RayJob is being deleted" }],
+      events: [],
+      wakeAt: now + PATIENCE,
+    };
+  }
+  if (stop.finishedAt !== undefined) {
     return stop.result === "done"
       ? letGo(
           observed,
@@ -41,15 +48,10 @@ export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCom
         )
       : letGo(observed, "Ray did not take the stop", unconfirmed(target.jobId, stop.message));
   }
+  const bound = stop.startedAt + PATIENCE;
   if (now >= bound)
     return letGo(observed, "Ray did not answer in time", unconfirmed(target.jobId, "no answer in time"));
-  const why = "the RayJob is being deleted";
-  return {
-    summary: "asking Ray to stop the job before the finalizer goes",
-    effects: stop === undefined ? [{ do: "stop", target, why }] : [],
-    events: [],
-    wakeAt: bound,
-  };
+  return { summary: "waiting for Ray to take the stop", effects: [], events: [], wakeAt: bound };
 }
 
 const event = (type: "Normal" | "Warning", reason: string, note: string): EventSpec => ({

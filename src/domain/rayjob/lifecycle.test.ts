@@ -750,7 +750,7 @@ describe("deletion", () => {
   it("asks Ray once to stop, then the finalizer goes", () => {
     expect(doings(decide(deleted(), NOW))).toEqual(["stop"]);
     const asked = { startedAt: at("12:10:01") };
-    expect(decide({ ...deleted(), ray: { stop: asked } }, NOW)).toMatchObject({ effects: [], wakeAt: at("12:10:15") });
+    expect(decide({ ...deleted(), ray: { stop: asked } }, NOW)).toMatchObject({ effects: [], wakeAt: at("12:10:16") });
     const done = { ...asked, finishedAt: at("12:10:02"), result: "done" as const };
     const decision = decide({ ...deleted(), ray: { stop: done } }, at("12:10:03"));
     expect(doings(decision)).toEqual(["patch RayJob demo"]);
@@ -762,7 +762,7 @@ describe("deletion", () => {
 
   it.each([
     ["Ray refuses", { startedAt: at("12:10:01"), finishedAt: at("12:10:02"), result: "refused" as const }, "12:10:03"],
-    ["nothing comes back", { startedAt: at("12:10:01") }, "12:10:15"],
+    ["nothing comes back", { startedAt: at("12:10:01") }, "12:10:16"],
   ])("the finalizer goes when %s, with an event", (_, stop, now) => {
     const decision = decide({ ...deleted(), ray: { stop } }, at(now));
     expect(decision.effects).toMatchObject([{ do: "patch", event: { reason: "RayJobStopUnconfirmed" } }]);

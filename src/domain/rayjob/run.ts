@@ -55,9 +55,16 @@ export function run(observed: ObservedRayJob, now: Instant): Decision<RayCommand
     return stopping(observed, seen.status, seen.record, word, pass.evidence.submitter, pass.target, now);
   }
   if (end || judged.kind === "ended") return conclude(pass, end!, journalled !== undefined);
-  if (wantsSuspension(observed.job)) return enterSuspending(observed, status, record, now);
+  const askable = pass.cluster !== undefined && pass.target !== undefined;
+  if (wantsSuspension(observed.job)) {
+    // It may have ended while nobody looked: that is learnt first. Silence is an answer, too, so this is soon over.
+    if (askable && !observed.ray.answer) {
+      return { summary: "asking Ray before suspending", effects: [], events: [], wakeAt: now + PATROL };
+    }
+    return enterSuspending(observed, status, record, now);
+  }
   const deadline = activeDeadline(observed.job);
-  if (deadline && mayNotice(deadline, observed.ray.answer, now)) return notice(status, record, deadline, now);
+  if (deadline && mayNotice(deadline, observed.ray.answer, askable, now)) return notice(status, record, deadline, now);
 
   const decision = proceed(pass, judged);
   const overdue = deadline && now >= deadline.at ? now + PATROL : deadline?.at;
