@@ -86,7 +86,7 @@ export function remains(observed: ObservedRayJob, record: AttemptRecord | undefi
  * Made for an attempt that the record does not tell of: the cache shows an older RayJob than its children, as it may
  * after a change of leaders. To clean that up would be to kill the attempt that is running.
  */
-function isOfLaterAttempt(object: KubeObject, record: AttemptRecord | undefined): boolean {
+export function isOfLaterAttempt(object: KubeObject, record: AttemptRecord | undefined): boolean {
   const attempt = Number(object.metadata.labels?.[LABEL.executionAttempt] ?? Number.NaN);
   return record !== undefined && attempt > record.number;
 }

@@ -68,12 +68,7 @@ const printed = (job: RayJob): string => {
  * Whether a passed deadline may be noticed now: Ray was asked after it passed, or could not be asked in time. An operator
  * that has just started asks first, however long ago the deadline was. `askable`: somebody asks; silence is an answer.
  */
-export function mayNotice(
-  { at }: Deadline,
-  answer: RayAnswer | undefined,
-  askable: boolean,
-  now: Instant,
-): boolean {
+export function mayNotice({ at }: Deadline, answer: RayAnswer | undefined, askable: boolean, now: Instant): boolean {
   if (now < at || (askable && answer === undefined)) return false;
   return (answer !== undefined && answer.requestedAt >= at) || now >= at + ASK_PATIENCE;
 }

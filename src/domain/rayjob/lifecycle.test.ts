@@ -1,5 +1,6 @@
 // A RayJob's phases other than Running: how an attempt starts, is retried, suspended, ended, deleted.
 import { describe, expect, it } from "vitest";
+import type { Service } from "../../api/kubernetes.ts";
 import type { RayJobStatus } from "../../api/rayjob.ts";
 import { rayInterest } from "./interest.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -130,6 +131,15 @@ describe("a spec that cannot be run", () => {
     expect(decision.status).not.toHaveProperty("endTime");
     expect(conditionOf(decision.status, "SpecValid")).toBe("True Valid");
     expect(conditionOf(decision.status, "Failed")).toBeUndefined();
+  });
+
+  it("corrected and suspended is no failure any more", () => {
+    const told = written(invalid, decide(invalid, START));
+    const corrected = { ...told, job: { ...told.job, spec: rayJob({ suspend: true }).spec } };
+    const decision = decide(corrected, at("12:01:00"));
+    expect(phase(decision)).toBe("Suspended");
+    expect(conditionOf(decision.status, "Failed")).toBeUndefined();
+    expect(decision.status).not.toHaveProperty("endTime");
   });
 
   it("does not disturb a job that runs: it is said, once, and otherwise ignored (B30)", () => {
@@ -285,6 +295,24 @@ describe("Initializing", () => {
     expect(decision.status).not.toHaveProperty("jobStatus");
   });
 
+  it("a head that is lost and replaced meanwhile has its own time to answer", () => {
+    const silent = initializing({
+      rayClusters: [rayCluster()],
+      pods: [headPod()],
+      ray: { answer: silence({ at: "12:00:40" }) },
+    });
+    let seen = written(silent, decide(silent, at("12:00:41")));
+    seen = { ...seen, rayClusters: [rayCluster({ ready: false })], pods: [], ray: {} };
+    seen = written(seen, decide(seen, at("12:01:00")));
+    const since = (time: string) => [{ type: "Ready", status: "True", lastTransitionTime: wire(time) }];
+    const late = headPod({
+      metadata: { uid: "uid-head-2", creationTimestamp: wire("12:09:00") },
+      status: { conditions: since("12:09:40"), containerStatuses: [] },
+    });
+    seen = { ...seen, rayClusters: [rayCluster()], pods: [late], ray: { answer: silence({ at: "12:09:55" }) } };
+    expect(phase(decide(seen, at("12:09:56")))).not.toBe("Failed");
+  });
+
   it("ends at its preRunningDeadlineSeconds, says what it waited for, and may be retried (B54)", () => {
     const seen = initializing({ spec: { preRunningDeadlineSeconds: 10 }, rayClusters: [rayCluster({ ready: false })] });
     expect(decide(seen, at("12:00:09")).wakeAt).toBe(at("12:00:10"));
@@ -392,6 +420,33 @@ describe("the RayJob's head Service", () => {
         spec: { selector: { "ray.io/cluster": CLUSTER } },
       },
     });
+  });
+
+  it("leads to the Pod that the RayCluster's own leads to, and takes no address or port from it", () => {
+    const head = rayJob().spec.rayClusterSpec!.headGroupSpec;
+    const cluster = rayCluster({
+      spec: {
+        headGroupSpec: {
+          ...head,
+          template: { ...head.template, metadata: { labels: { "app.kubernetes.io/name": "mine" } } },
+          headService: {
+            metadata: { annotations: { note: "b" } },
+            spec: {
+              type: "NodePort",
+              clusterIP: "10.0.0.7",
+              ports: [{ name: "web", port: 8265, nodePort: 30001 }],
+            },
+          },
+        },
+      },
+    });
+    const seen = whileRunning({ services: [], rayClusters: [cluster] });
+    const [effect] = decide(written(seen, decide(seen, NOW)), NOW).effects;
+    const { metadata, spec } = (effect as { object: Service }).object;
+    expect(metadata.annotations).toEqual({ note: "b" });
+    expect(spec).toMatchObject({ type: "NodePort", selector: { "app.kubernetes.io/name": "mine" } });
+    expect(spec).not.toHaveProperty("clusterIP");
+    expect(spec?.ports?.filter(({ port }) => port === 8265)).toEqual([{ name: "web", port: 8265 }]);
   });
 
   it("of that name but a stranger's is left alone, and the job runs on", () => {

@@ -10,7 +10,16 @@ import type { Stored } from "../../api/object.ts";
 import type { RayJobStatus } from "../../api/rayjob.ts";
 import { type Decision, type Effect, type EventSpec, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, type Instant, seconds } from "../time.ts";
-import { deleteService, deleteSubmitter, findHeadService, isLeaving, isStill, ownerUID, standing } from "./children.ts";
+import {
+  deleteService,
+  deleteSubmitter,
+  findHeadService,
+  isLeaving,
+  isOfLaterAttempt,
+  isStill,
+  ownerUID,
+  standing,
+} from "./children.ts";
 import { findCondition, withCondition } from "./conditions.ts";
 import type { Pass } from "./evidence.ts";
 import { mayFollowAgain } from "./learn.ts";
@@ -89,7 +98,7 @@ function ensureSubmitter(pass: Pass): Ensured {
   const { name, namespace = "", uid } = observed.job.metadata;
   if (submitter.is === "leftover") {
     const { object } = submitter;
-    const mine = ownerUID(object) === uid && !isLeaving(object);
+    const mine = ownerUID(object) === uid && !isLeaving(object) && !isOfLaterAttempt(object, record);
     return { effects: mine ? [deleteSubmitter(object, "it belongs to an earlier attempt")] : [], wakeAt: now + PATROL };
   }
   if (submitter.is === "stranger") return nameTaken(pass);

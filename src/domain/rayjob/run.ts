@@ -213,11 +213,16 @@ function takeSession(pass: Pass): Decision<RayCommand> {
 /** Row i. In HTTPMode the operator itself submits; else it sees to it that there is a submitter. */
 function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
   const { observed, now, record, evidence, target } = pass;
-  if (record.submissionMode !== "HTTPMode") return provide(pass, "i: waiting for the submitter", [], undefined);
   const { submit: last } = evidence;
   const refused = last?.result === "refused" || last?.result === "unknown";
-  const status =
-    refused && evidence.silentSince === undefined
+  // Ray has answered, so its silence is over. That it does not take the job is timed by the same clock.
+  const heard = revise(pass.status, { jobStatusCheckFailureStartTime: undefined, message: undefined });
+  if (record.submissionMode !== "HTTPMode") {
+    return provide({ ...pass, status: heard }, "i: waiting for the submitter", [], undefined);
+  }
+  const status = !refused
+    ? heard
+    : evidence.silentSince === undefined
       ? revise(pass.status, { jobStatusCheckFailureStartTime: toWire(now), message: refusal(last?.message) })
       : pass.status;
   const start = fromWire(status.jobStatusCheckFailureStartTime);

@@ -3,13 +3,13 @@
  *
  * It belongs to the RayCluster, so that it goes when the cluster goes. Nothing of ours connects through it.
  */
-import type { Service, ServicePort } from "../../api/kubernetes.ts";
-import { APPLICATION_NAME, CREATED_BY, LABEL, NODE_TYPE } from "../../api/labels.ts";
+import type { Service } from "../../api/kubernetes.ts";
+import { LABEL, NODE_TYPE } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect } from "../decision.ts";
-import { DEFAULT_HEAD_PORTS } from "../raycluster/names.ts";
+import { headService as headServiceOf } from "../raycluster/services.ts";
 import type { Settings } from "../settings.ts";
 import { attemptLabels } from "./cluster.ts";
 import { headServiceName } from "./names.ts";
@@ -21,6 +21,7 @@ export function createHeadService(
   settings: Settings,
 ): KubeEffect {
   const name = headServiceName(job.metadata.name);
+  const annotations = cluster.spec.headGroupSpec.headService?.metadata?.annotations;
   const object: Service & KubeObject & { kind: "Service"; apiVersion: string } = {
     apiVersion: "v1",
     kind: "Service",
@@ -34,6 +35,7 @@ export function createHeadService(
         [LABEL.identifier]: `${job.metadata.name}-head`,
         ...attemptLabels(job, record),
       },
+      ...(annotations && { annotations }),
       ownerReferences: [
         {
           apiVersion: "ray.io/v1",
@@ -62,36 +64,21 @@ export function createHeadService(
   };
 }
 
+/**
+ * As the RayCluster's own, so that both lead to the same Pod; what only one Service can have stays with that one.
+ */
 function serviceSpec(cluster: Stored<RayCluster>, settings: Settings): Service["spec"] {
-  const head = cluster.spec.headGroupSpec;
-  const custom = head.headService?.spec;
-  const selector = {
-    [LABEL.cluster]: cluster.metadata.name,
-    [LABEL.nodeType]: NODE_TYPE.head,
-    [LABEL.identifier]: `${cluster.metadata.name}-head`,
-    [LABEL.applicationName]: APPLICATION_NAME,
-    [LABEL.createdBy]: CREATED_BY,
-  };
-  if (custom)
-    return { ...custom, selector, ports: [...(custom.ports ?? []), ...missing(custom.ports, ports(cluster))] };
-  const headless = (!head.serviceType || head.serviceType === "ClusterIP") && !settings.headClusterIPService;
+  const {
+    clusterIP,
+    clusterIPs: _,
+    loadBalancerIP: __,
+    healthCheckNodePort: ___,
+    ports,
+    ...spec
+  } = headServiceOf(cluster, settings).spec!;
   return {
-    ...(head.serviceType ? { type: head.serviceType } : {}),
-    ...(headless ? { clusterIP: "None", publishNotReadyAddresses: true } : {}),
-    selector,
-    ports: ports(cluster),
+    ...spec,
+    ...(clusterIP === "None" && { clusterIP }),
+    ports: ports?.map(({ nodePort: _, ...port }) => port),
   };
-}
-
-const missing = (have: readonly ServicePort[] | undefined, wanted: readonly ServicePort[]): ServicePort[] =>
-  wanted.filter((port) => !have?.some(({ name }) => name === port.name));
-
-function ports(cluster: RayCluster): ServicePort[] {
-  const declared = cluster.spec.headGroupSpec.template.spec?.containers?.[0]?.ports ?? [];
-  const named = declared.length
-    ? Object.fromEntries(declared.map((port) => [port.name || `${port.containerPort}-port`, port.containerPort]))
-    : DEFAULT_HEAD_PORTS;
-  return Object.entries({ metrics: DEFAULT_HEAD_PORTS["metrics"]!, ...named })
-    .sort(([one], [other]) => (one < other ? -1 : 1))
-    .map(([name, port]) => ({ name, port, appProtocol: "tcp" }));
 }

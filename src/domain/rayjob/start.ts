@@ -225,11 +225,13 @@ function handOver(
 /** The cluster's status is copied only when the reason to wait changes: a copy at each step would be a write at each. */
 function waitForCluster(status: RayJobStatus, cluster: RayCluster, why: string, now: Instant): Decision<RayCommand> {
   const news = findCondition(status, "Started")?.message !== why;
-  const copied = news ? revise(status, { rayClusterStatus: mirror(status.rayClusterStatus, cluster.status) }) : status;
+  const copied = news ? { rayClusterStatus: mirror(status.rayClusterStatus, cluster.status) } : {};
+  // Whatever a dashboard did before, the next one is timed anew.
+  const next = revise(status, { ...copied, jobStatusCheckFailureStartTime: undefined });
   return {
     summary: why,
     effects: [],
-    status: withCondition(copied, now, "Started", isTrue(status, "Started"), "WaitingForCluster", why),
+    status: withCondition(next, now, "Started", isTrue(status, "Started"), "WaitingForCluster", why),
     events: [],
   };
 }

@@ -9,7 +9,7 @@ import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
 import { type Instant, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
-import { withCondition } from "./conditions.ts";
+import { withCondition, withoutConditions } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
 import { statusOf } from "./records.ts";
@@ -55,7 +55,14 @@ export function suspending(observed: ObservedRayJob, now: Instant): Decision<Ray
 
 /** Nothing exists: say so. Also the answer to a RayJob that was born suspended, which never had anything. */
 export function becomeSuspended({ job }: ObservedRayJob, status: RayJobStatus, now: Instant): Decision<RayCommand> {
-  let next = revise(status, { ...nothingUnderWay, jobDeploymentStatus: "Suspended" });
+  // A spec that had been refused is corrected: neither failure nor end is left of that.
+  const refused = status.jobDeploymentStatus === "ValidationFailed";
+  let next = revise(status, {
+    ...nothingUnderWay,
+    jobDeploymentStatus: "Suspended",
+    ...(refused && { endTime: undefined }),
+  });
+  next = withoutConditions(next, "Started", "SubmitterHealthy", "Succeeded", "Failed");
   next = withCondition(next, now, "Suspended", true, "Suspended", "Nothing of this RayJob is left.");
   next = withCondition(next, now, "Retrying", false, "NotRetrying");
   next = withCondition(next, now, "ResourcesReleased", true, "Released", "No Pod of this RayJob exists.");

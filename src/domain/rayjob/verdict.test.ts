@@ -343,6 +343,12 @@ describe("i: the job is on its way", () => {
     }
   });
 
+  it("the submitter of an attempt that the cache does not tell of yet is not taken away", () => {
+    const later = submitterJob("working", { metadata: { labels: { "ray.io/execution-attempt": "1" } } });
+    const seen = whileRunning({ status: statusWith(submitted()), jobs: [later], answer: unknownToRay() });
+    expect(decide(seen, NOW).effects).toEqual([]);
+  });
+
   it("the submitter of a deleted namesake is waited for", () => {
     const namesakes = submitterJob("complete", {
       metadata: {
@@ -432,6 +438,18 @@ describe("k: Ray is silent and its head looks well", () => {
     );
     expect(back.status).not.toHaveProperty("jobStatusCheckFailureStartTime");
   });
+
+  it.each(["K8sJobMode", "HTTPMode"] as const)(
+    "before the submission, in %s, ends with Ray's word that it does not know the job yet",
+    (submissionMode) => {
+      const status = statusWith(submitted({ submissionMode }), { jobStatusCheckFailureStartTime: wire("12:02:00") });
+      const seen = whileRunning({ status, answer: unknownToRay({ at: "12:04:00" }) });
+      const heard = decide(seen, at("12:04:01"));
+      expect(heard.status).not.toHaveProperty("jobStatusCheckFailureStartTime");
+      const silentAgain = { ...written(seen, heard), ray: { answer: silence({ at: "12:08:00" }) } };
+      expect(phase(decide(silentAgain, at("12:08:01")).status)).toBe("Running");
+    },
+  );
 
   it("300 s of it end the RayJob, and it is not retried", () => {
     const status = statusWith(seenRunning(), { jobStatusCheckFailureStartTime: wire("12:10:00") });
