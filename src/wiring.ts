@@ -27,6 +27,7 @@ import { rayInterest } from "./domain/rayjob/interest.ts";
 import { headServiceName as rayJobHeadServiceName } from "./domain/rayjob/names.ts";
 import type { ObservedRayJob } from "./domain/rayjob/observe.ts";
 import type { RayCommand } from "./domain/rayjob/ray.ts";
+import { currentRecord } from "./domain/rayjob/records.ts";
 import { type Clock, sleep } from "./machinery/clock.ts";
 import { Controller, type PassTrace } from "./machinery/controller.ts";
 import { Events } from "./machinery/events.ts";
@@ -370,7 +371,8 @@ function observeRayJob(
   from: { poller: Poller; commands: RayCommands; config: Config; live: LiveAnswers },
 ): ObservedRayJob {
   const { namespace = "", name, uid } = job.metadata;
-  const attempt = job.status?.executionAttempt;
+  // Of a RayJob that KubeRay ran, the number is read out of what it wrote.
+  const attempt = currentRecord({ job })?.number;
   const clusterName = job.status?.rayClusterName;
   const ofCluster = <T extends KubeObject>(store: Store<T>) =>
     clusterName ? store.byIndex("cluster", objectKey(namespace, clusterName)) : [];

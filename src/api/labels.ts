@@ -29,6 +29,8 @@ export const LABEL = {
   executionAttempt: "ray.io/execution-attempt",
   /** Ours: the UID of the RayJob an object belongs to; names come back, UIDs do not. */
   rayJobUID: "ray.io/rayjob-uid",
+  /** Kubernetes': the Job that a Pod belongs to. */
+  jobName: "batch.kubernetes.io/job-name",
   /** Kueue manages an object that carries it. */
   kueueQueueName: "kueue.x-k8s.io/queue-name",
 } as const;

@@ -223,7 +223,8 @@ export class World {
         this.#rayOf(labels[LABEL.cluster])?.nodes.set(nodeId(pod), "ALIVE");
         break;
       default:
-        this.#submit(pod);
+        // Somebody else's Pod just runs.
+        if (labels[LABEL.rayJobUID] !== undefined) this.#submit(pod);
     }
   }
 

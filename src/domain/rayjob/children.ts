@@ -123,6 +123,8 @@ export function proofOfAbsence(
   return [
     ...owners,
     { ask: "list", kind: "Pod", namespace, labels: ours },
+    // KubeRay's submitters do not bear our label.
+    { ask: "list", kind: "Pod", namespace, labels: { [LABEL.jobName]: name } },
     ...(record?.ownsCluster && record.rayClusterName
       ? [{ ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: record.rayClusterName } } as const]
       : []),
@@ -139,10 +141,14 @@ export function proof(
 ): "unasked" | { readonly left: number } {
   const answers = questions.map((question) => observed.live.get(questionKey(question)));
   if (answers.some((answer) => answer === undefined)) return "unasked";
-  const ours = questions.flatMap((question, index) =>
-    (answers[index] ?? []).filter((object) => question.kind === "Pod" || belongs(object, observed.job.metadata.uid)),
-  );
-  return { left: ours.length };
+  const { uid } = observed.job.metadata;
+  const said = questions.flatMap(({ kind }, index) => (answers[index] ?? []).map((object) => ({ kind, object })));
+  const others = said.filter(({ kind, object }) => kind === "Job" && !belongs(object, uid));
+  const ofAnotherJob = (pod: KubeObject) => others.some(({ object }) => object.metadata.uid === ownerUID(pod));
+  const ours = said
+    .filter(({ kind, object }) => (kind === "Pod" ? !ofAnotherJob(object) : belongs(object, uid)))
+    .map(({ object }) => object);
+  return { left: new Set(ours.map(({ metadata }) => metadata.uid)).size };
 }
 
 export function refOf(kind: WritableKind, object: Stored): ObjectRef {
