@@ -580,6 +580,23 @@ describe("suspending and resuming", () => {
     expect(decide(still, NOW)).toMatchObject({ effects: [], events: [] });
   });
 
+  it("waits for the Pods of a submitter that KubeRay made, which bear no label of ours, and for nobody else's", () => {
+    const seen = whileRunning({ spec: { suspend: true } });
+    const empty = { ...written(seen, decide(seen, NOW)), rayClusters: [], jobs: [], services: [], pods: [] };
+    const pod = headPod({
+      metadata: {
+        name: "demo-x2c4v",
+        labels: { "batch.kubernetes.io/job-name": "demo" },
+        ownerReferences: [
+          { apiVersion: "batch/v1", kind: "Job", name: "demo", uid: "uid-submitter", controller: true },
+        ],
+      },
+    });
+    expect(decide(empty, NOW, { pods: [pod] }).status).toBeUndefined();
+    const stranger = submitterJob("working", { metadata: { ownerReferences: [], labels: {} } });
+    expect(phase(decide(empty, NOW, { pods: [pod], jobs: [stranger] }))).toBe("Suspended");
+  });
+
   it("is carried through when suspend is taken back meanwhile", () => {
     const seen = written(
       whileRunning({ spec: { suspend: true } }),
