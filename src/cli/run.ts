@@ -14,6 +14,7 @@ import { connect } from "./connect.ts";
 import { CannotRun } from "./failure.ts";
 import { type Followed, follow } from "./follow.ts";
 import { type Manifest, readManifest } from "./manifest.ts";
+import { rehearse } from "./rehearse.ts";
 import { Screen, wantsColour } from "./screen.ts";
 import type { Ending } from "./signals.ts";
 import { type Phase, summaryJson, summaryLines } from "./summary.ts";
@@ -47,6 +48,7 @@ export async function run(file: string, options: RunOptions, ending: Ending): Pr
   };
   let followed: Followed;
   try {
+    if (options.local) await rehearse(manifest, options.namespace, ending.signal);
     followed = options.local
       ? await (await import("./embedded.ts")).embedded(
           manifest,

@@ -1,0 +1,39 @@
+import { describe, expect, it } from "vitest";
+import { parseManifest } from "./manifest.ts";
+import { rehearse } from "./rehearse.ts";
+
+const signal = new AbortController().signal;
+const manifest = (more: string) =>
+  parseManifest(
+    `apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: a}
+spec:
+  entrypoint: python a.py
+  rayClusterSpec:
+    headGroupSpec:
+      template: {spec: {containers: [{name: ray-head, image: "rayproject/ray:2.56.0"}]}}
+${more}
+`,
+    "a.yaml",
+  );
+
+describe("a manifest that is tried before anything is started for it", () => {
+  it("is taken when it can be run", async () => {
+    await expect(rehearse(manifest("  backoffLimit: 1"), undefined, signal)).resolves.toBeUndefined();
+  });
+
+  it.each([
+    ["an unknown field", "  backofLimit: 1", "spec.backofLimit"],
+    ["a value of the wrong type", "  backoffLimit: two", "spec.backoffLimit"],
+    ["what the operator does not do yet", "  submissionMode: SidecarMode", "submissionMode"],
+    ["what the operator's own rules refuse", "  backoffLimit: -1", "backoffLimit"],
+  ])("is refused with the name of the field for %s", async (_, more, field) => {
+    await expect(rehearse(manifest(more), undefined, signal)).rejects.toThrow(field);
+  });
+
+  it("may bring along the namespace it is for", async () => {
+    const elsewhere = manifest("");
+    await expect(rehearse(elsewhere, "team-a", signal)).resolves.toBeUndefined();
+  });
+});
