@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { noMetrics } from "./logger.ts";
 import { Queue } from "./queue.ts";
 import { settle, VirtualClock } from "./virtualClock.ts";
 
@@ -80,5 +81,23 @@ describe("the queue", () => {
     queue.add("b");
     expect(clock.next()).toBeUndefined();
     expect(taken).toEqual([]);
+  });
+
+  it("tells how long keys waited and how long the work on them took", async () => {
+    const told: [string, number][] = [];
+    const metrics = {
+      ...noMetrics,
+      observe: (name: string, _: unknown, value: number) => void told.push([name, value]),
+    };
+    const measured = new Queue({ clock, name: "x", metrics });
+    measured.add("a");
+    await clock.advance(2_000);
+    const key = await measured.next();
+    await clock.advance(3_000);
+    measured.done(key!);
+    expect(told).toEqual([
+      ["workqueue_queue_duration_seconds", 2],
+      ["workqueue_work_duration_seconds", 3],
+    ]);
   });
 });

@@ -18,7 +18,8 @@ export class Queue {
   readonly #metrics: Metrics;
   /** Ready to be taken, in order, each with the time it became so. */
   readonly #ready = new Map<string, number>();
-  readonly #working = new Set<string>();
+  /** Taken, each with the time it was. */
+  readonly #working = new Map<string, number>();
   /** Added while worked on. */
   readonly #again = new Set<string>();
   readonly #later = new Map<string, { readonly at: number; readonly cancel: Cancel }>();
@@ -74,7 +75,12 @@ export class Queue {
   }
 
   done(key: string): void {
+    const since = this.#working.get(key);
     this.#working.delete(key);
+    if (since !== undefined) {
+      const took = (this.#clock.now() - since) / 1000;
+      this.#metrics.observe("workqueue_work_duration_seconds", { name: this.#name }, took);
+    }
     if (this.#again.delete(key)) this.#makeReady(key);
   }
 
@@ -111,7 +117,7 @@ export class Queue {
     this.#ready.delete(key);
     // Whoever comes to look now need not come again for what was planned; the pass plans anew.
     this.#unplan(key);
-    this.#working.add(key);
+    this.#working.set(key, this.#clock.now());
     this.#metrics.observe("workqueue_queue_duration_seconds", { name: this.#name }, (this.#clock.now() - since) / 1000);
     this.#showDepth();
     return key;
