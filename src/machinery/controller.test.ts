@@ -186,6 +186,13 @@ describe("the reconcile loop", () => {
       expect(notes()).toEqual(["Moved"]);
     });
 
+    it("tells when the server refuses it, since the status itself cannot", async () => {
+      server.on(STATUS, refusal(403, "Forbidden", { message: "may not" }));
+      decide = () => ({ status: { phase: "Running" }, events: [event("Moved")] });
+      await start();
+      expect([results(), notes()]).toEqual([["again"], ["Failed to write the status: may not"]]);
+    });
+
     it("reads the object live before the next decision when no answer came", async () => {
       server
         .on(STATUS, reset(), ok(job(13, { phase: "Running" })))

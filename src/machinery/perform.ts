@@ -62,6 +62,14 @@ export function adoptByOwner(...labels: readonly string[]): Adoptable {
 
 const controllerUid = (object: KubeObject) => object.metadata.ownerReferences?.find((owner) => owner.controller)?.uid;
 
+/** Whoever looks at the object sees no status at all, or an old one: without this event nothing would say why. */
+const STATUS_REFUSED: EventSpec = {
+  type: "Warning",
+  reason: "FailedToUpdateStatus",
+  action: "UpdateStatus",
+  note: "Failed to write the status: {error}",
+};
+
 /** `key` is where freshness remembers the writes; `primary` the object that was decided about, as it was observed. */
 export async function perform<External extends { do: string; why: string }>(
   decision: Decision<External>,
@@ -106,6 +114,7 @@ export async function perform<External extends { do: string; why: string }>(
     } catch (error) {
       status = "failed";
       failures.push({ tried: "write status", kind: kindOf(error), error });
+      if (isShown(error)) announce(STATUS_REFUSED, { error: describe(error) });
     }
   }
   if (failures.length === 0) for (const event of decision.events) tools.events.record(primary, event);

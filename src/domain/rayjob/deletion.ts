@@ -76,6 +76,12 @@ function letGo({ job }: ObservedRayJob, why: string, said?: EventSpec): Decision
         resourceVersion,
         why,
         event: said,
+        failureEvent: {
+          type: "Warning",
+          reason: "FailedToRemoveFinalizer",
+          action: "RemoveFinalizer",
+          note: `Failed to remove the finalizer ${FINALIZER.rayJob} from RayJob ${namespace}/${name}: {error}`,
+        },
       },
     ],
     events: [],

@@ -45,6 +45,8 @@ describe("a new RayJob", () => {
     expect(decision.effects[0]).toMatchObject({
       patch: { metadata: { finalizers: ["user/own", "ray.io/rayjob-finalizer"] } },
       resourceVersion: "1",
+      // A policy that refuses it keeps the job from beginning: the user must read of it.
+      failureEvent: { type: "Warning", reason: "FailedToAddFinalizer", note: expect.stringContaining("{error}") },
     });
     expect(decision.status).toBeUndefined();
   });
@@ -580,6 +582,13 @@ describe("suspending and resuming", () => {
     expect(decide(still, NOW)).toMatchObject({ effects: [], events: [] });
   });
 
+  it("waits for a reconcile of the RayCluster that is under way and may yet make a Pod", () => {
+    const seen = whileRunning({ spec: { suspend: true } });
+    const empty = { ...written(seen, decide(seen, NOW)), rayClusters: [], jobs: [], services: [], pods: [] };
+    expect(decide({ ...empty, clusterInFlight: true }, NOW).status).toBeUndefined();
+    expect(phase(decide({ ...empty, clusterInFlight: false }, NOW))).toBe("Suspended");
+  });
+
   it("waits for the Pods of a submitter that KubeRay made, which bear no label of ours, and for nobody else's", () => {
     const seen = whileRunning({ spec: { suspend: true } });
     const empty = { ...written(seen, decide(seen, NOW)), rayClusters: [], jobs: [], services: [], pods: [] };
@@ -829,6 +838,7 @@ describe("deletion", () => {
     expect(decision.effects[0]).toMatchObject({
       patch: { metadata: { finalizers: [] } },
       event: { reason: "RayJobStopped" },
+      failureEvent: { type: "Warning", reason: "FailedToRemoveFinalizer", note: expect.stringContaining("{error}") },
     });
   });
 

@@ -85,6 +85,13 @@ function addFinalizer({ job }: ObservedRayJob): Decision<RayCommand> {
         patch: { metadata: { finalizers: [...finalizers, FINALIZER.rayJob] } },
         resourceVersion,
         why: "a deletion shall stop the Ray job first",
+        // Without it nothing else is begun, so this is all that the user sees.
+        failureEvent: {
+          type: "Warning",
+          reason: "FailedToAddFinalizer",
+          action: "AddFinalizer",
+          note: `Failed to add the finalizer ${FINALIZER.rayJob} to RayJob ${namespace}/${name}: {error}`,
+        },
       },
     ],
     events: [],
