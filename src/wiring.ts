@@ -252,7 +252,7 @@ async function lead(options: Leading): Promise<void> {
     events: told[0],
     observe(key, live) {
       const job = lookUp(caches.rayJobs.store, key);
-      return job && observeRayJob(job, caches, { poller, commands, config, live });
+      return job && observeRayJob(job, caches, { poller, commands, config, clusters: rayClusterController, live });
     },
     decide(observed, now) {
       const interest = rayInterest(observed, now);
@@ -368,7 +368,13 @@ function hasMoved({ old, new: now }: Change<Pod>): boolean {
 function observeRayJob(
   job: Stored<RayJob>,
   caches: Caches,
-  from: { poller: Poller; commands: RayCommands; config: Config; live: LiveAnswers },
+  from: {
+    poller: Poller;
+    commands: RayCommands;
+    config: Config;
+    clusters: { isWorkingOn(key: string): boolean };
+    live: LiveAnswers;
+  },
 ): ObservedRayJob {
   const { namespace = "", name, uid } = job.metadata;
   // Of a RayJob that KubeRay ran, the number is read out of what it wrote.
@@ -395,6 +401,7 @@ function observeRayJob(
       caches.submitterPods.store.byIndex("rayJob", uid),
       ofCluster(caches.rayPods.store),
     ),
+    clusterInFlight: clusterName !== undefined && from.clusters.isWorkingOn(objectKey(namespace, clusterName)),
     ray: { ...(answer && { answer }), ...(attempt !== undefined && from.commands.outcomes(uid, attempt)) },
     live: from.live,
   };

@@ -84,6 +84,11 @@ export class Controller<Observed, External extends { do: string; why: string } =
     this.#queue.add(key, delay);
   }
 
+  /** Whether a pass over `key` is under way: it may go by what was true when it began. */
+  isWorkingOn(key: string): boolean {
+    return this.#queue.isWorkedOn(key);
+  }
+
   /** Works until `signal` is aborted; resolves when the passes under way have ended. */
   async run(signal: AbortSignal): Promise<void> {
     const close = () => this.#queue.close();

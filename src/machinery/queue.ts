@@ -74,6 +74,10 @@ export class Queue {
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
 
+  isWorkedOn(key: string): boolean {
+    return this.#working.has(key);
+  }
+
   done(key: string): void {
     const since = this.#working.get(key);
     this.#working.delete(key);

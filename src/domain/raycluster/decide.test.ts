@@ -68,6 +68,12 @@ describe("a new cluster", () => {
     expect(second.decide().effects).toEqual([]);
   });
 
+  it("gets no Pods from an operator whose cache does not know yet that it is deleted", () => {
+    const world = new World();
+    world.deleted = true;
+    expect(world.decide()).toMatchObject({ effects: [], wakeAt: NOON + seconds(1) });
+  });
+
   it("waits while the head Pod of a deleted cluster of the same name is still there", () => {
     const old = up();
     const world = new World(rayCluster({}, { uid: "new-uid" }));

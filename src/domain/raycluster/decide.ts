@@ -42,15 +42,18 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   const step = suspend ?? (invalid ? refuse(invalid) : run(observed, pods, now));
   const plan = together([step.plan ?? {}]);
 
-  const question: LiveQuestion = {
-    ask: "list",
-    kind: "Pod",
-    namespace: cluster.metadata.namespace!,
-    labels: { [LABEL.cluster]: cluster.metadata.name },
-  };
-  const live = observed.live.get(questionKey(question));
+  const { namespace = "", name, uid } = cluster.metadata;
+  const questions: readonly LiveQuestion[] = [
+    { ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: name } },
+    { ask: "get", kind: "RayCluster", namespace, name },
+  ];
+  const [live, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
   const needsLive = plan.creates.length > 0 || suspend?.needsLiveAbsence === true;
-  if (needsLive && !live) return { summary: step.summary, effects: [], events: [], ask: [question] };
+  if (needsLive && !(live && clusters)) return { summary: step.summary, effects: [], events: [], ask: questions };
+  // Whoever deleted it may have been told that nothing of it is left.
+  if (needsLive && !clusters!.some((one) => one.metadata.uid === uid && !isTerminating(one))) {
+    return { ...quiet("The cache lags: the cluster is deleted."), wakeAt: now + CACHE_LAG };
+  }
 
   // Pods that the API server has and the cache does not: made twice, were anything made now.
   const seen = new Set(pods.all.map((pod) => pod.metadata.uid));

@@ -6,7 +6,7 @@ import type { ContainerState, Pod, PodStatus, Service } from "../../api/kubernet
 import { LABEL } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { HeadGroupSpec, RayCluster, RayClusterSpec, WorkerGroupSpec } from "../../api/raycluster.ts";
-import { type Decision, type EventSpec, questionKey } from "../decision.ts";
+import { type Decision, type EventSpec, type LiveQuestion, questionKey } from "../decision.ts";
 import { defaultSettings, type Settings } from "../settings.ts";
 import { type Instant, seconds, toWire } from "../time.ts";
 import { decideRayCluster } from "./decide.ts";
@@ -59,6 +59,8 @@ export class World {
   refused: RefusedWrite[] = [];
   /** Pods that the API server has and the cache does not show yet. */
   hidden: Stored<Pod>[] = [];
+  /** The API server has no such cluster any more, and the cache does not know yet. */
+  deleted = false;
   /** One line for each write, in order. */
   readonly writes: string[] = [];
   readonly events: EventSpec[] = [];
@@ -78,7 +80,9 @@ export class World {
     const observed = this.observed();
     const decision = decideRayCluster(observed, this.now);
     if (!decision.ask) return decision;
-    const live = new Map(decision.ask.map((question) => [questionKey(question), [...this.pods, ...this.hidden]]));
+    const reply = ({ kind }: LiveQuestion) =>
+      kind === "Pod" ? [...this.pods, ...this.hidden] : this.deleted ? [] : [observed.cluster];
+    const live = new Map(decision.ask.map((question) => [questionKey(question), reply(question)]));
     return decideRayCluster({ ...observed, live }, this.now);
   }
 

@@ -37,6 +37,10 @@ export function awaitAbsence(
     }
     return { summary: message, effects, status: shown(observed, showIn, message, now), events: [] };
   }
+  if (observed.clusterInFlight) {
+    const summary = "a reconcile of the RayCluster is still under way";
+    return { summary, effects: [], events: [], wakeAt: now + seconds(1) };
+  }
   const questions = proofOfAbsence(observed, record, extent);
   const proven = proof(observed, questions);
   if (proven === "unasked") return { summary: "is really nothing left?", effects: [], events: [], ask: questions };
