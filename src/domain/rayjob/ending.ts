@@ -47,8 +47,10 @@ export function endWith(
     );
   }
   const succeeded = info.status === "SUCCEEDED";
-  const message = late ? GRACE_EXCEEDED : info.message;
-  const reason = late ? "JobDeploymentStatusTransitionGracePeriodExceeded" : undefined;
+  // A success is no failure, however long its log took.
+  const overdue = late && !succeeded;
+  const message = overdue ? GRACE_EXCEEDED : info.message;
+  const reason = overdue ? "JobDeploymentStatusTransitionGracePeriodExceeded" : undefined;
   let next = closed(status, record, info.status, { reason, message }, now);
   next = revise(next, {
     jobDeploymentStatus: "Complete",

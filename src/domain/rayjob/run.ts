@@ -9,6 +9,7 @@
  */
 import type { RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
+import type { Settings } from "../settings.ts";
 import { earliest, fromWire, type Instant, seconds, since, toWire } from "../time.ts";
 import { isLeaving } from "./children.ts";
 import { withCondition } from "./conditions.ts";
@@ -92,11 +93,14 @@ function conclude(pass: Pass, end: RayJobInfo, journalled: boolean): Decision<Ra
   const lateAt = ended + observed.settings.transitionGrace;
   const nobodyReads = isDone(submitter) || isBetweenTries(submitter) || !cluster || isLeaving(cluster);
   if (nobodyReads || wantsSuspension(observed.job) || now >= lateAt) {
+    const late = !nobodyReads && now >= lateAt;
     const status =
       submitter.is === "finished"
         ? withCondition(seen.status, now, "SubmitterHealthy", true, "Finished", "The submitter has done its work.")
-        : seen.status;
-    return endWith(observed, status, seen.record, end, now, !nobodyReads && now >= lateAt);
+        : late
+          ? withCondition(seen.status, now, "SubmitterHealthy", false, "Following", hangs(observed.settings))
+          : seen.status;
+    return endWith(observed, status, seen.record, end, now, late);
   }
   // The end is journalled before it is waited for the log: the head may be gone when the log is complete.
   return {
@@ -107,6 +111,9 @@ function conclude(pass: Pass, end: RayJobInfo, journalled: boolean): Decision<Ra
     wakeAt: lateAt,
   };
 }
+
+const hangs = ({ transitionGrace }: Settings): string =>
+  `The submitter had not finished the log ${transitionGrace / 1000} s after the job's end; it was waited for no longer.`;
 
 /** Its Pod has failed, and the next is not there yet: nobody is reading the log. */
 const isBetweenTries = (submitter: Submitter): boolean =>

@@ -90,8 +90,12 @@ describe("a: Ray says how the job ended", () => {
     expect(late.status).toMatchObject({
       jobDeploymentStatus: "Complete",
       jobStatus: "SUCCEEDED",
-      reason: "JobDeploymentStatusTransitionGracePeriodExceeded",
+      message: "Job is SUCCEEDED",
     });
+    expect(late.status).not.toHaveProperty("reason");
+    expect(conditionOf(late.status, "SubmitterHealthy")).toBe("False Following");
+    const stopped = decide({ ...seen, ray: { answer: says("STOPPED", { endTime: "12:05:01" }) } }, at("12:10:01"));
+    expect(stopped.status).toMatchObject({ reason: "JobDeploymentStatusTransitionGracePeriodExceeded" });
     const cleaning = decide(written(seen, late), at("12:10:02"));
     expect(doings(cleaning)).toEqual(["patch Job demo", `delete RayCluster ${CLUSTER}`]);
   });
