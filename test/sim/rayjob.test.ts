@@ -333,6 +333,18 @@ describe("a submitter", () => {
 });
 
 describe("a cluster that cannot start", () => {
+  it("says, too, which worker it waits for, and why", async () => {
+    const w = world({ pod: (pod) => (pod.metadata.labels?.["ray.io/node-type"] === "worker" ? badImage : prompt) });
+    await apply(w, { preRunningDeadlineSeconds: 120 });
+    await w.until("explained", async () => {
+      const { message = "" } = condition((await w.job()) ?? rayJob(), "Started") ?? {};
+      return /Worker Pod \S+ is not starting: .*ErrImagePull/.test(message);
+    });
+    const { status } = await w.untilPhase("Failed", "demo", 200_000);
+    expect(status).toMatchObject({ reason: "PreRunningDeadlineExceeded" });
+    expect(status?.message).toContain("ErrImagePull");
+  });
+
   it("says why, and the deadline ends the wait", async () => {
     const w = world({ pod: (pod) => (pod.metadata.labels?.["ray.io/node-type"] === "head" ? badImage : prompt) });
     await apply(w, { activeDeadlineSeconds: 120 });

@@ -31,6 +31,9 @@ import type { SuspendPhase } from "./suspend.ts";
 
 const MAX_MESSAGE = 1024;
 
+/** KubeRay's words; what stands in the way follows after a colon. */
+export const PROVISIONING = "RayCluster Pods are being provisioned for first time";
+
 /** Steps on the way up are told together: each write of a cluster's status is read by all who watch it. */
 const PROGRESS_PAUSE = seconds(5);
 
@@ -274,8 +277,7 @@ function provisioned(
     return { type, status: "True", reason: "AllPodRunningAndReadyFirstTime", message };
   }
   const problem = clusterProblem(observed.cluster, pods, now);
-  const plain = "RayCluster Pods are being provisioned for first time";
-  return not(problem ? `${plain}: ${problem}` : plain);
+  return not(problem ? `${PROVISIONING}: ${problem}` : PROVISIONING);
 }
 
 /** KubeRay's reason for each refusal, by the reason of the event that announces it. */

@@ -10,6 +10,7 @@ import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect } from "../decision.ts";
 import { dashboardAddress } from "../raycluster/names.ts";
+import { PROVISIONING } from "../raycluster/status.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { isLeaving, ownerUID } from "./children.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -121,7 +122,10 @@ function troubleOf(cluster: RayCluster): string | undefined {
   if (failure?.status === "True") return `${failure.reason}: ${failure.message}`;
   const head = conditionOf(cluster, "HeadPodReady");
   if (head?.status === "False" && !ON_THE_WAY.has(head.reason)) return `${head.reason}: ${head.message}`;
-  return undefined;
+  // It tells of the workers, too.
+  const provisioned = conditionOf(cluster, "RayClusterProvisioned");
+  const trouble = `${PROVISIONING}: `;
+  return provisioned?.message.startsWith(trouble) ? provisioned.message.slice(trouble.length) : undefined;
 }
 
 const conditionOf = (cluster: RayCluster, type: string) =>
