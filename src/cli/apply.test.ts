@@ -105,6 +105,16 @@ describe("a RayJob that is there already", () => {
     expect((await client.get<RayJob>(rayJobs, "default", "a")).spec.backoffLimit).toBe(1);
   });
 
+  it("is missed by who asks to follow it, and never run for that", async () => {
+    expect(await refused(manifest, { existing: "follow" })).toBe(
+      "there is no RayJob default/a to follow | Leave out --follow to run it.",
+    );
+    expect(await refused(manifest.replace("name: a", "generateName: a-"), { existing: "follow" })).toContain(
+      "job.yaml:4: a RayJob with a generateName is a new one each time",
+    );
+    expect((await client.list(rayJobs, { namespace: "default" })).items).toEqual([]);
+  });
+
   it("is replaced once it is gone", async () => {
     const first = await applied(
       manifest.replace("metadata:\n  name: a", "metadata:\n  name: a\n  finalizers: [ray.io/rayjob-finalizer]"),

@@ -65,9 +65,18 @@ export async function apply(manifest: Manifest, options: ApplyOptions): Promise<
       "Give --follow to watch it, or --replace to delete it and run it anew.",
     );
   }
-  if (present && existing === "follow") {
-    say(`following RayJob ${namespace}/${name} as it is`);
-    return present;
+  if (existing === "follow") {
+    if (present) {
+      say(`following RayJob ${namespace}/${name} as it is`);
+      return present;
+    }
+    // It may have run already and been cleared away: whoever only wants to watch must not run it a second time.
+    throw new CannotRun(
+      name === undefined
+        ? `${manifest.file}:${manifest.rayJob.line("metadata.generateName")}: a RayJob with a generateName is a new one each time`
+        : `there is no RayJob ${namespace}/${name} to follow`,
+      "Leave out --follow to run it.",
+    );
   }
   if (present) {
     say(`deleting RayJob ${namespace}/${name} …`);

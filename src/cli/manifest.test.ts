@@ -53,6 +53,22 @@ describe("a manifest", () => {
     expect(manifest.rayJob.line("spec.entrypoint")).toBe(14);
   });
 
+  it("may use anchors", () => {
+    const { rayJob } = parseManifest(`${job}    headGroupSpec: &group {a: 1}\n    other: *group\n`, "job.yaml");
+    expect(rayJob.object).toMatchObject({ spec: { rayClusterSpec: { other: { a: 1 } } } });
+  });
+
+  it("with an alias that leads nowhere, or to far too much, is refused with its place", () => {
+    expect(failure(job.replace("name: a", "name: *b")).message).toBe(
+      "job.yaml:4:9: not valid YAML: there is no anchor &b before this",
+    );
+    const lists = ["a: &a [1, 1]"];
+    for (const [last, next] of ["ab", "bc", "cd", "de", "ef", "fg"]) {
+      lists.push(`${next}: &${next} [${Array(6).fill(`*${last}`)}]`);
+    }
+    expect(failure(lists.join("\n")).message).toMatch(/^job\.yaml:2:\d+: not valid YAML: its aliases multiply/);
+  });
+
   it("that is not YAML is refused with line, column and the line itself", () => {
     const error = failure("apiVersion: ray.io/v1\nkind: [RayJob\nmetadata: {}\n");
     expect(error.message).toMatch(/^job\.yaml:\d+:\d+: not valid YAML: /);

@@ -5,7 +5,7 @@
  * May not: judge fields; the API server's schema does that (apply.ts asks for `fieldValidation=Strict`).
  */
 import { readFileSync } from "node:fs";
-import { isCollection, isMap, LineCounter, type Node, parseAllDocuments } from "yaml";
+import { type Document, isCollection, isMap, LineCounter, type Node, parseAllDocuments, visit } from "yaml";
 import type { KubeObject } from "../api/object.ts";
 import { CannotRun, messageOf } from "./failure.ts";
 
@@ -56,7 +56,7 @@ export function parseManifest(text: string, file: string): Manifest {
     }
     const root = document.contents;
     if (!root) continue;
-    const content: unknown = document.toJS({ maxAliasCount: 1000 });
+    const content: unknown = toValue(document, file, counter);
     if (content === null) continue;
     const at = (node: unknown) => counter.linePos((node as Node | undefined)?.range?.[0] ?? 0).line;
     if (!isRecord(content)) {
@@ -73,6 +73,28 @@ export function parseManifest(text: string, file: string): Manifest {
     }
   }
   return sort(objects, file);
+}
+
+/** The document's value with its aliases resolved. Throws CannotRun for one that leads nowhere, or to far too much. */
+function toValue(document: Document, file: string, counter: LineCounter): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 1000 });
+  } catch (error) {
+    const [, lost] = /Unresolved alias .*: (.*)$/s.exec(messageOf(error)) ?? [];
+    let at = document.range?.[0] ?? 0;
+    visit(document, {
+      Alias(_, { source, range }) {
+        if (range && (lost === undefined || source === lost)) {
+          at = range[0];
+          return visit.BREAK;
+        }
+      },
+    });
+    const { line, col } = counter.linePos(at);
+    const what =
+      lost === undefined ? "its aliases multiply without measure" : `there is no anchor &${lost} before this`;
+    throw new CannotRun(`${file}:${line}:${col}: not valid YAML: ${what}`, undefined, error);
+  }
 }
 
 function toObject(content: unknown, node: unknown, file: string, at: (node: unknown) => number): ManifestObject {
