@@ -62,7 +62,7 @@ async function foreground(files: Files, ending: Ending): Promise<number> {
   try {
     writeFileSync(files.state, JSON.stringify(state), { mode: 0o600 });
     screen.live("");
-    screen.step(`the embedded cluster is up; export KUBECONFIG=${files.kubeconfig}`);
+    screen.step(`the embedded cluster is up; ${exportLine(files.kubeconfig)}`);
     if (!ending.signal.aborted) await Promise.race([once(ending.signal, "abort"), cluster.ended]);
     screen.step("taking it down …");
   } finally {
@@ -144,7 +144,13 @@ export async function status({ name }: LocalOptions): Promise<number> {
 
 /** On stdout, alone there when the cluster comes up: `eval "$(raykeeper local up)"`. */
 function tellKubeconfig({ kubeconfig }: State): void {
-  process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
+  process.stdout.write(`${exportLine(kubeconfig)}\n`);
+}
+
+/** For a shell, which must not take a path apart at its blanks. */
+export function exportLine(kubeconfig: string): string {
+  const plain = /^[\w@%+=:,./-]+$/.test(kubeconfig);
+  return `export KUBECONFIG=${plain ? kubeconfig : `'${kubeconfig.replaceAll("'", "'\\''")}'`}`;
 }
 
 type Files = Awaited<ReturnType<typeof filesOf>>;

@@ -78,7 +78,7 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     );
   local
     .command("up")
-    .summary("start it, and print the path of its kubeconfig")
+    .summary('start it, and print how to reach it: eval "$(raykeeper local up)"')
     .description(
       "Starts the embedded cluster in the background. With --foreground it runs until this command is ended.",
     )
