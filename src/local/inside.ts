@@ -157,6 +157,5 @@ function podLog(node: LocalNode | undefined, namespace: string, name: string, wa
     const why = wanted.previous ? "not found" : "is waiting to start";
     throw badRequest(`${what} "${container}" in pod "${name}" ${why}`);
   }
-  const since = wanted.sinceSeconds === undefined ? undefined : realClock.now() - wanted.sinceSeconds * 1000;
-  return found.read({ ...wanted, since });
+  return found.read(wanted);
 }

@@ -89,6 +89,8 @@ export const expired = (message: string) => new ApiError(410, "Expired", message
 
 export const unsupportedMediaType = (message: string) => new ApiError(415, "UnsupportedMediaType", message);
 
+export const notImplemented = (message: string) => new ApiError(501, "NotImplemented", message);
+
 export const methodNotAllowed = () =>
   new ApiError(405, "MethodNotAllowed", "the server does not allow this method on the requested resource", {});
 

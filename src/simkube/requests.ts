@@ -16,6 +16,7 @@ import {
   invalid,
   methodNotAllowed,
   noSuchPath,
+  notImplemented,
   tooLargeVersion,
   unsupportedMediaType,
 } from "./errors.ts";
@@ -35,7 +36,8 @@ export interface LogOptions {
   readonly previous: boolean;
   readonly timestamps: boolean;
   readonly tailLines?: number;
-  readonly sinceSeconds?: number;
+  /** Only lines since then, milliseconds since the epoch. */
+  readonly since?: number;
   readonly limitBytes?: number;
   /** Aborted when the reader goes away. */
   readonly signal: AbortSignal;
@@ -79,6 +81,8 @@ export interface RequestParts {
 
 const NO_APPLY =
   "server-side apply and strategic merge are not available in the embedded cluster; use `kubectl create`, `kubectl patch --type merge` or `raykeeper run`";
+const NO_STREAMS =
+  "exec, attach, cp and port-forward are not available in the embedded cluster; `kubectl proxy` leads to its Services";
 const REVIEW = /^\/apis\/authorization\.k8s\.io\/v1\/self(subject|subjectrules)(access)?reviews$/;
 
 interface Target extends Call {
@@ -274,6 +278,10 @@ async function subresource(
     });
     return finished(201, { kind: "Status", apiVersion: "v1", metadata: {}, status: "Success", code: 201 });
   }
+  if (resource.id === "/pods" && /^(exec|attach|portforward)$/.test(name ?? "")) {
+    verbs.get({ ...target, subresource: undefined });
+    throw notImplemented(NO_STREAMS);
+  }
   if (resource.id === "/namespaces" && name === "finalize" && request.method === "PUT") {
     return finished(200, verbs.update({ ...target, subresource: undefined }, request.body));
   }
@@ -306,13 +314,14 @@ async function log(target: Target, parts: RequestParts, signal?: AbortSignal): P
   }
   if (!names.includes(container)) throw badRequest(`container ${container} is not valid for pod ${target.name}`);
   const number = (field: string) => (query[field] === undefined ? undefined : Number(query[field]));
+  const seconds = number("sinceSeconds");
   const pieces = await parts.podLogs(target.namespace!, target.name!, {
     container,
     follow: isTrue(query.follow),
     previous: isTrue(query.previous),
     timestamps: isTrue(query.timestamps),
     tailLines: number("tailLines"),
-    sinceSeconds: number("sinceSeconds"),
+    since: query.sinceTime === undefined ? seconds && parts.clock.now() - seconds * 1000 : Date.parse(query.sinceTime),
     limitBytes: number("limitBytes"),
     signal: signal ?? new AbortController().signal,
   });

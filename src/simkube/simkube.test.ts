@@ -320,6 +320,31 @@ describe("a request", () => {
     expect(lines).toEqual(["default/a main 5 true", "second", "without end"]);
     expect((await simkube.transport.request(request)).body).toBe("default/a main 5 true\nsecond\nwithout end");
   });
+  it("for a log since a time, or for the last seconds of it, gets no more than that", async () => {
+    const asked: (number | undefined)[] = [];
+    make({
+      podLogs: async function* (_namespace, _name, { since }) {
+        asked.push(since);
+        yield "";
+      },
+    });
+    await client.create(pods, pod("a"));
+    const path = "/api/v1/namespaces/default/pods/a/log";
+    const queries: Record<string, string>[] = [{}, { sinceTime: "2026-01-02T03:04:05Z" }, { sinceSeconds: "30" }];
+    for (const query of queries) {
+      await simkube.transport.request({ method: "GET", path, query });
+    }
+    expect(asked).toEqual([undefined, Date.UTC(2026, 0, 2, 3, 4, 5), clock.now() - 30_000]);
+  });
+  it("to go into a container is told that this is not to be had, and what is", async () => {
+    await client.create(pods, pod("a"));
+    for (const way of ["exec", "attach", "portforward"]) {
+      const path = `/api/v1/namespaces/default/pods/a/${way}`;
+      const { status, body } = await simkube.transport.request({ method: "POST", path });
+      expect(status).toBe(501);
+      expect((body as { message: string }).message).toContain("`kubectl proxy` leads to its Services");
+    }
+  });
   it("for the log of one container of several must say which", async () => {
     const containers = ["one", "two"].map((name) => ({ name, image: "busybox" }));
     await client.create(pods, { ...pod("a"), spec: { containers } });
