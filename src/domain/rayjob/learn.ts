@@ -69,6 +69,7 @@ export function learn(pass: Pass, info: RayJobInfo): Learnt {
 }
 
 const DELETED_TWICE = "The submitter's Kubernetes Job was deleted again; it is not made another time.";
+const STOPPED = "The submitter was deleted, because the job is being stopped.";
 const MADE_AGAIN = "The submitter was deleted, and made once more to follow the log.";
 
 /** `SubmitterHealthy`, and one event when it ceases to be. A submitter says nothing about the job itself. */
@@ -104,6 +105,8 @@ function submitterHealth(
     case "leftover":
     case "stranger": {
       if (before?.status === "False") return { status, events: [] };
+      // Our own doing is no loss.
+      if (record.endTime !== undefined) return { status: health(false, "Deleted", STOPPED).status, events: [] };
       const twice = before?.message === MADE_AGAIN;
       return health(false, "Deleted", twice ? DELETED_TWICE : "The submitter's Kubernetes Job was deleted.");
     }

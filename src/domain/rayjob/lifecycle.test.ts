@@ -694,6 +694,8 @@ describe("activeDeadlineSeconds", () => {
     });
     expect(conditionOf(decision.status, "Failed")).toBe("True DeadlineExceeded");
     expect(reasons(decision)).toEqual(["RayJobStopped", "AttemptFailed"]);
+    const gone = { ...stopping(), jobs: [], ray: { answer: says("STOPPED", { at: "12:05:04" }) } };
+    expect(messageOf(decide(gone, at("12:05:05")).status, "SubmitterHealthy")).toContain("is being stopped");
   });
 
   it("a stop that did nothing is sent again", () => {

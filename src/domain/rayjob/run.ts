@@ -132,8 +132,14 @@ function isSettling({ record, now }: Pass, { status, startTime }: RayJobInfo): I
 function proceed(pass: Pass, judged: Exclude<Verdict, { kind: "ended" | "ask" }>): Decision<RayCommand> {
   const { observed, now, record, evidence } = pass;
   switch (judged.kind) {
-    case "failed":
-      return failWith(observed, pass.status, record, judged, now);
+    case "failed": {
+      const { submitter } = evidence;
+      const status =
+        submitter.is === "failed"
+          ? withCondition(pass.status, now, "SubmitterHealthy", false, "JobFailed", submitter.message)
+          : pass.status;
+      return failWith(observed, status, record, judged, now);
+    }
     case "carryOn": {
       const settling = isSettling(pass, judged.info);
       if (settling !== undefined) {

@@ -224,6 +224,7 @@ describe("f and g: Ray has never known the job, and the submitter is done", () =
     expect(decision.status?.["message"]).toContain("Job submission has failed. Reason: BackoffLimitExceeded.");
     expect(decision.status?.["message"]).toContain('exec: "python": not found');
     expect(conditionOf(decision.status, "Failed")).toBe("True SubmissionFailed");
+    expect(conditionOf(decision.status, "SubmitterHealthy")).toBe("False JobFailed");
   });
 
   it("f: an answer from before the submitter's end does not count", () => {
