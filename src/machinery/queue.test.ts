@@ -32,6 +32,7 @@ describe("the queue", () => {
   it("never gives a key to two workers, and gives it again when it was added meanwhile", async () => {
     queue.add("a");
     expect(await queue.next()).toBe("a");
+    expect(queue.isWorkedOn("a")).toBe(true);
     queue.add("a");
     void work();
     await settle();
