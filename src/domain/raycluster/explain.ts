@@ -81,8 +81,15 @@ function containerEnded(pod: Pod): PodProblem | undefined {
   return undefined;
 }
 
+/**
+ * The node lifecycle controller of today takes only Ready away, gives no reason, and leaves ContainersReady as it was;
+ * kubelet always gives one. `Unknown` is what it wrote long ago, and what others may write.
+ */
 function nodeSilent(pod: Pod): PodProblem | undefined {
-  if (readyCondition(pod)?.status !== "Unknown") return undefined;
+  const ready = readyCondition(pod);
+  const containersReady = pod.status?.conditions?.find(({ type }) => type === "ContainersReady");
+  const takenAway = ready?.status === "False" && !ready.reason && containersReady?.status === "True";
+  if (ready?.status !== "Unknown" && !takenAway) return undefined;
   return { reason: "NodeSilent", message: "is out of reach: its node does not report" };
 }
 

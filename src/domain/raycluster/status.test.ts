@@ -167,6 +167,31 @@ describe("a head that was ready", () => {
   });
 });
 
+describe("a head whose node does not report any more", () => {
+  const at = toWire(NOON);
+  it.each<[string, NonNullable<PodStatus["conditions"]>]>([
+    [
+      "only Ready was taken away, without a reason (as the node lifecycle controller of Kubernetes 1.35 writes it)",
+      [
+        { type: "Ready", status: "False", lastTransitionTime: at },
+        { type: "ContainersReady", status: "True", lastTransitionTime: at },
+      ],
+    ],
+    ["Ready is Unknown", [{ type: "Ready", status: "Unknown", lastTransitionTime: at }]],
+  ])("is said to be out of reach: %s", (_, conditions) => {
+    const world = started();
+    world.allReady();
+    world.settle();
+    world.set("demo-head", { ...ready(), conditions });
+    world.settle();
+    expect(world.condition("HeadPodReady")).toMatchObject({
+      status: "False",
+      reason: "NodeSilent",
+      message: expect.stringContaining("its node does not report"),
+    });
+  });
+});
+
 describe("a cluster that does not start says why", () => {
   const unschedulable: PodStatus = {
     phase: "Pending",
