@@ -5,8 +5,9 @@ import type { RayJob } from "../api/rayjob.ts";
 import { realClock } from "../machinery/clock.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
 import { configMaps, namespaces, rayJobs } from "../machinery/kube/resources.ts";
+import { TransportError } from "../machinery/kube/transport.ts";
 import { SimKube } from "../simkube/simkube.ts";
-import { type ApplyOptions, apply } from "./apply.ts";
+import { type ApplyOptions, apply, serverTrouble } from "./apply.ts";
 import { CannotRun } from "./failure.ts";
 import { parseManifest } from "./manifest.ts";
 
@@ -153,5 +154,15 @@ describe("what the server does not accept", () => {
   it("a cluster without RayJobs is told apart from one without this RayJob", async () => {
     simkube = new SimKube({ clock: realClock, seed: 1 });
     expect(await refused(manifest)).toContain("this cluster does not know the kind RayJob");
+  });
+});
+
+describe("an API server that does not answer", () => {
+  const remedy = (message: string) =>
+    serverTrouble(new TransportError(message, { maybeSent: false }), "https://x")?.remedy;
+
+  it("makes the kubeconfig suspect, unless this machine's own loopback is down", () => {
+    expect(remedy("GET /api: connect ECONNREFUSED 127.0.0.1:6443")).toContain("kubectl config current-context");
+    expect(remedy("GET /api: connect ENETUNREACH 127.0.0.1:6443")).toContain("ip link set lo up");
   });
 });

@@ -199,7 +199,10 @@ export function serverTrouble(error: unknown, server: string): CannotRun | undef
   if (error instanceof TransportError) {
     return new CannotRun(
       `the API server ${server} does not answer: ${error.message}`,
-      "Check the kubeconfig's context (kubectl config current-context), or run on an embedded cluster: raykeeper run --local FILE",
+      // A machine whose network was taken away may have no loopback, either; no kubeconfig helps there.
+      /ENETUNREACH 127\./.test(error.message)
+        ? "This machine's loopback is down: ip link set lo up"
+        : "Check the kubeconfig's context (kubectl config current-context), or run on an embedded cluster: raykeeper run --local FILE",
       error,
     );
   }

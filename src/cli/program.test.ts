@@ -38,6 +38,12 @@ describe("the command line", () => {
     ["a missing file", ["run"], "missing required argument 'file'"],
     ["an unknown format", ["run", "-o", "xml", "x.yaml"], "Allowed choices are json"],
     ["an unknown option of a nested command", ["local", "up", "--x"], "unknown option '--x'"],
+    ["a cluster to be made that is there already", ["run", "--local", "--follow", "x.yaml"], "--local and --follow"],
+    [
+      "two clusters at once",
+      ["run", "--local", "--context", "a", "x.yaml"],
+      "--local and --context exclude each other",
+    ],
   ])("exits 2 for %s and says so on stderr", async (_, args, message) => {
     const { code, stderr, stdout } = await typed(...args);
     expect(code).toBe(2);

@@ -40,6 +40,14 @@ export async function run(file: string, options: RunOptions, ending: Ending): Pr
     logTo: options.output === "json" ? "stderr" : "stdout",
   });
   if (options.follow && options.replace) throw new CannotRun("--follow and --replace exclude each other");
+  for (const flag of ["follow", "replace", "context", "kubeconfig"] as const) {
+    // Taken silently, they would mean another cluster than the one the job then runs on.
+    if (!options.local || options[flag] === undefined) continue;
+    throw new CannotRun(
+      `--local and --${flag} exclude each other`,
+      "--local makes a cluster for the occasion, on which there is nothing yet; leave out one of the two.",
+    );
+  }
   const manifest = readManifest(file);
   const before: Phase[] = [];
   let applied: Stored<RayJob> | undefined;
