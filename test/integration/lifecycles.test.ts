@@ -11,7 +11,7 @@ afterAll(() => world.close());
 
 describe("on a real API server", () => {
   it.concurrent.each(lives)("$title", async ({ scripts, mode, live }) => {
-    const stage = await world.stage(scripts);
+    const stage = await world.stage(scripts?.());
     await live(stage, mode);
     stage.judge();
   });

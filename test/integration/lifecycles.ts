@@ -13,7 +13,8 @@ const BOTH: readonly Mode[] = ["K8sJobMode", "HTTPMode"];
 export interface Lifecycle {
   readonly name: string;
   readonly modes: readonly Mode[];
-  readonly scripts?: Scripts;
+  /** Made anew for each life. */
+  readonly scripts?: () => Scripts;
   live(stage: Stage, submissionMode: Mode): Promise<void>;
 }
 
@@ -35,7 +36,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "fails, and says what Ray says",
     modes: BOTH,
-    scripts: { jobs: [bad()] },
+    scripts: () => ({ jobs: [bad()] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode });
       const { status } = await stage.phase("Failed");
@@ -47,7 +48,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "fails, and succeeds at the second try",
     modes: BOTH,
-    scripts: { jobs: [bad(), soon()] },
+    scripts: () => ({ jobs: [bad(), soon()] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode, backoffLimit: 2 });
       const { status } = await stage.phase("Complete");
@@ -63,7 +64,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "fails as often as it may, and no oftener",
     modes: BOTH,
-    scripts: { jobs: [bad(), bad(), bad()] },
+    scripts: () => ({ jobs: [bad(), bad(), bad()] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode, backoffLimit: 2 });
       const { status } = await stage.phase("Failed");
@@ -75,7 +76,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "is suspended while it runs, and runs to its end when resumed",
     modes: BOTH,
-    scripts: { jobs: [long, soon()] },
+    scripts: () => ({ jobs: [long, soon()] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode });
       await stage.running();
@@ -92,7 +93,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "is deleted while it runs: stopped in Ray, and nothing is left",
     modes: BOTH,
-    scripts: { jobs: [long] },
+    scripts: () => ({ jobs: [long] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode });
       await stage.running();
@@ -105,7 +106,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "exceeds its deadline: stopped in Ray, and not tried again",
     modes: BOTH,
-    scripts: { jobs: [long] },
+    scripts: () => ({ jobs: [long] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode, backoffLimit: 3 });
       await stage.running();
@@ -121,7 +122,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "loses its head: the attempt has failed, and the next one succeeds on a cluster of its own",
     modes: BOTH,
-    scripts: { jobs: [long, soon()] },
+    scripts: () => ({ jobs: [long, soon()] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode, backoffLimit: 1 });
       const before = await stage.running();
@@ -136,11 +137,12 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "loses its submitter after the job was seen running, and succeeds all the same",
     modes: ["K8sJobMode"],
-    scripts: { jobs: [{ ...soon(), running: 5000 }] },
+    scripts: () => ({ jobs: [long] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode });
       await stage.running();
       await stage.until("a submitter to be there", () => stage.submitters[0]).then((pod) => stage.kill(pod));
+      stage.end("SUCCEEDED");
       const { status } = await stage.phase("Complete");
       expect(status).toMatchObject({ jobStatus: "SUCCEEDED", executionAttempt: 0, failed: 0 });
       await stage.released();
@@ -150,7 +152,15 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "loses its submitter's Job before anything was submitted, and submits once",
     modes: ["K8sJobMode"],
-    scripts: { submitter: () => ({ boot: 2000 }) },
+    scripts() {
+      let first: string | undefined;
+      return {
+        submitter({ metadata: { uid } }) {
+          first ??= uid;
+          return { boot: uid === first ? Number.POSITIVE_INFINITY : 100 };
+        },
+      };
+    },
     async live(stage, submissionMode) {
       await stage.create({ submissionMode });
       const uid = await stage.until("a submitter's Pod to run", () =>
@@ -169,7 +179,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "loses its RayCluster by a user's hand: the attempt has failed, and the next one succeeds",
     modes: BOTH,
-    scripts: { jobs: [long, soon()] },
+    scripts: () => ({ jobs: [long, soon()] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode, backoffLimit: 1 });
       await stage.running();
@@ -183,7 +193,7 @@ export const lifecycles: readonly Lifecycle[] = [
   {
     name: "is deleted and made anew under the same name: the namesake is a job of its own",
     modes: BOTH,
-    scripts: { jobs: [long, soon()] },
+    scripts: () => ({ jobs: [long, soon()] }),
     async live(stage, submissionMode) {
       await stage.create({ submissionMode });
       const { metadata } = await stage.running();

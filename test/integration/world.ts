@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { expect, inject } from "vitest";
-import type { Pod, Service } from "../../src/api/kubernetes.ts";
+import type { Job, Pod, Service } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayJob, RayJobSpec, RayJobStatus } from "../../src/api/rayjob.ts";
@@ -24,6 +24,7 @@ import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import {
   events,
+  jobs,
   leases,
   namespaces,
   pods,
@@ -62,6 +63,8 @@ export interface Scripts {
   readonly gateway?: (request: RayRequest, pass: () => Promise<RayResponse>) => Promise<RayResponse>;
 }
 
+type Lease = KubeObject & { spec?: { holderIdentity?: string } };
+
 export class World {
   readonly client: KubeClient;
   readonly history = new History();
@@ -72,9 +75,11 @@ export class World {
   readonly #connection = new HttpTransport(loadKubeconfig(this.#kubeconfig));
   readonly #server: Server;
   readonly #end = new AbortController();
-  readonly #operators = new Set<ChildProcess>();
+  /** What runs, oldest first, and where it logs. */
+  readonly #operators = new Map<ChildProcess, string>();
   readonly #submitters = new Map<string, AbortController>();
   #folder = "";
+  #env: NodeJS.ProcessEnv = {};
   #logs = 0;
   /** Operators that were killed. */
   kills = 0;
@@ -104,8 +109,9 @@ export class World {
   }
 
   /** Opens the world, and starts an operator unless `operators` says otherwise. */
-  static async open({ operators = 1 } = {}): Promise<World> {
+  static async open({ operators = 1, env = {} }: { operators?: number; env?: NodeJS.ProcessEnv } = {}): Promise<World> {
     const world = new World();
+    world.#env = env;
     world.#folder = mkdtempSync(join(await cacheFolder(defaultCacheDir(), "integration"), "world-"));
     await once(world.#server.listen(0, "127.0.0.1"), "listening");
     await world.history.follow(world.client, world.#end.signal);
@@ -125,7 +131,8 @@ export class World {
   }
 
   startOperator(): void {
-    const output = openSync(join(this.#folder, `operator-${this.#logs++}.log`), "a", 0o600);
+    const log = this.#log(this.#logs++);
+    const output = openSync(log, "a", 0o600);
     const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
     const hook = new URL("./dashboards.js", import.meta.url).href;
     const { port } = this.#server.address() as { port: number };
@@ -138,17 +145,28 @@ export class World {
       ],
       {
         stdio: ["ignore", output, output],
-        env: { ...process.env, CLUSTER_DOMAIN: DOMAIN, RAYKEEPER_TEST_DASHBOARDS: String(port) },
+        env: { ...process.env, ...this.#env, CLUSTER_DOMAIN: DOMAIN, RAYKEEPER_TEST_DASHBOARDS: String(port) },
       },
     );
     closeSync(output);
-    this.#operators.add(child);
+    this.#operators.set(child, log);
     child.once("exit", () => this.#operators.delete(child));
   }
 
-  /** SIGKILL to the oldest operator; resolves when it is dead. Its lease stays. */
-  async killOperator(): Promise<void> {
-    const [child] = this.#operators;
+  /** The identity of the operator that holds the lease, once one does. */
+  async leader(): Promise<string> {
+    const signal = AbortSignal.timeout(120_000);
+    for await (const { type, object } of await this.client.watch<Lease>(leases, { signal })) {
+      if (type !== "BOOKMARK" && object.metadata.name === LOCK_NAME && object.spec?.holderIdentity) {
+        return object.spec.holderIdentity;
+      }
+    }
+    throw new Error("the watch of leases has ended");
+  }
+
+  /** SIGKILL to the operator of this identity, or to the oldest; resolves when it is dead. Its lease stays. */
+  async killOperator(identity = ""): Promise<void> {
+    const [child] = [...this.#operators].find(([, log]) => readFileSync(log, "utf8").includes(identity)) ?? [];
     if (!child) throw new Error(`no operator runs\n${this.describeOperators()}`);
     const dead = once(child, "exit");
     child.kill("SIGKILL");
@@ -185,18 +203,25 @@ export class World {
     }
   }
 
-  /** What the newest operators said last: for the message of a test that fails. */
-  describeOperators(): string {
-    return [this.#logs - 2, this.#logs - 1]
-      .filter((number) => number >= 0)
-      .map((number) => readFileSync(join(this.#folder, `operator-${number}.log`), "utf8").slice(-4000))
-      .join("\n---\n");
+  /** What the operators said of a namespace, and the newest one in general: for the message of a test that fails. */
+  describeOperators(namespace?: string): string {
+    const lines = Array.from({ length: this.#logs }, (_, number) =>
+      readFileSync(this.#log(number), "utf8")
+        .split("\n")
+        .filter((line) => (namespace ? line.includes(`"${namespace}/`) : true) || line.includes("the operator starts"))
+        .map((line) => line.slice(0, 400)),
+    );
+    return lines.flat().slice(-60).join("\n");
+  }
+
+  #log(number: number): string {
+    return join(this.#folder, `operator-${number}.log`);
   }
 
   async close(): Promise<void> {
     this.#end.abort(new Error("the world is closed"));
     for (const submitter of this.#submitters.values()) submitter.abort();
-    for (const child of [...this.#operators]) {
+    for (const child of [...this.#operators.keys()]) {
       const dead = once(child, "exit");
       child.kill("SIGKILL");
       await dead;
@@ -226,6 +251,8 @@ export class World {
     };
     const pass = () => this.ray.request(asked);
     const gateway = this.stages.get(dashboard.split(".")[1] ?? "")?.scripts.gateway;
+    // Once it is counted: somebody may wait for Ray to be asked again.
+    setImmediate(() => this.history.changed());
     try {
       const { status, body } = await (gateway ? gateway(asked, pass) : pass());
       response.writeHead(status, { "content-type": "application/json" }).end(body);
@@ -359,6 +386,17 @@ export class Stage {
     }).length;
   }
 
+  /** The job that Ray has here ends so. */
+  end(status: "SUCCEEDED" | "FAILED", message?: string): void {
+    for (const job of this.ray?.jobs.values() ?? []) this.ray?.end(job, status, message);
+  }
+
+  /** Ray was asked about its jobs a few times more: whatever the operator concludes from what is now, it has. */
+  async askedAgain(times = 3): Promise<void> {
+    const enough = this.asked("GET", /^\/api\/jobs\//) + times;
+    await this.until("Ray to be asked again", () => this.asked("GET", /^\/api\/jobs\//) >= enough);
+  }
+
   until<T>(what: string, look: () => T | undefined | false): Promise<T> {
     return this.#world.history.until(what, look, () => this.describe());
   }
@@ -378,6 +416,15 @@ export class Stage {
   condition(type: string, wanted: "True" | "False"): Promise<Stored<RayJob>> {
     return this.status(`condition ${type} to be ${wanted}`, ({ conditions }) =>
       Boolean(conditions?.some((condition) => condition.type === type && condition.status === wanted)),
+    );
+  }
+
+  /** The submitter's Kubernetes Job is over. */
+  async submitterJob(type: "Complete" | "Failed"): Promise<void> {
+    await this.until(`the submitter's Job to be ${type}`, () =>
+      this.#world.history
+        .of<Job>(this.namespace, jobs)
+        .some(({ status }) => status?.conditions?.some((one) => one.type === type && one.status === "True")),
     );
   }
 
@@ -402,9 +449,10 @@ export class Stage {
 
   /** Events about the RayJob: `Warning HeadPodLost: …`. */
   async events(): Promise<string[]> {
-    type Told = KubeObject & { type: string; reason: string; note: string };
+    type Told = KubeObject & { type: string; reason: string; note: string; regarding: { kind: string } };
     const { items } = await this.client.listAll<Told>(events, { namespace: this.namespace });
-    return items.map(({ type, reason, note }) => `${type} ${reason}: ${note}`);
+    const about = items.filter(({ regarding }) => regarding.kind === "RayJob");
+    return about.map(({ type, reason, note }) => `${type} ${reason}: ${note}`);
   }
 
   /** The values that the RayJob's status ever had, without repetition. */
@@ -427,7 +475,9 @@ export class Stage {
       const deleting = object.metadata.deletionTimestamp ? " (being deleted)" : "";
       return `  ${object.kind} ${object.metadata.name}${deleting} ${JSON.stringify(status).slice(0, 1500)}`;
     });
-    return [...lines, "  Ray was given:", ...this.submissions, this.#world.describeOperators()].join("\n");
+    return [...lines, "  Ray was given:", ...this.submissions, this.#world.describeOperators(this.namespace)].join(
+      "\n",
+    );
   }
 }
 
