@@ -3,7 +3,7 @@
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
 // `node hack/test.js unit lint` runs only these steps.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -51,6 +51,10 @@ const end = (signal) => {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(signal));
 watchParent(() => end("SIGTERM"));
 
+/** Where util-linux is at hand, a SIGKILL of this process takes the step along. */
+const tie = ["setpriv", "--pdeathsig", "TERM"];
+const tied = spawnSync(tie[0], [...tie.slice(1), "true"], { stdio: "ignore" }).status === 0 ? tie : [];
+
 /** Runs one step to its end; its output passes through. */
 function run(name, [command, ...args]) {
   const report = join(reports, `${name}.json`);
@@ -58,7 +62,8 @@ function run(name, [command, ...args]) {
   const started = Date.now();
   console.log(`\n=== ${name}: ${command} ${args.join(" ")}`);
   return new Promise((resolve) => {
-    running = spawn(join(bin, command), args, {
+    const [program, ...rest] = [...tied, join(bin, command), ...args];
+    running = spawn(program, rest, {
       cwd: root,
       // The project's own Node comes first, whatever Node runs this file.
       env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ""}`, RAYKEEPER_TEST_REPORT: report },

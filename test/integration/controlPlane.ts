@@ -7,7 +7,17 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -36,7 +46,7 @@ const PATIENCE = 120_000;
 /** Starts it, building the programs where they are not built yet, and waits until it serves. */
 export async function startControlPlane(): Promise<ControlPlane> {
   const programs = buildPrograms();
-  const folder = mkdtempSync(join(await cacheFolder(defaultCacheDir(), "integration"), "control-plane-"));
+  const folder = await temporaryFolder("control-plane");
   const running: Program[] = [];
   const close = async () => {
     // In the reverse order, so that none complains about the one it needs.
@@ -91,6 +101,16 @@ export async function startControlPlane(): Promise<ControlPlane> {
     await close();
     throw error;
   }
+}
+
+/** A folder below the cache. Those that killed processes left behind are removed. */
+export async function temporaryFolder(name: string): Promise<string> {
+  const parent = await cacheFolder(defaultCacheDir(), "integration");
+  for (const left of readdirSync(parent)) {
+    const pid = /^(\d+)-/.exec(left)?.[1];
+    if (pid && !existsSync(`/proc/${pid}`)) rmSync(join(parent, left), { recursive: true, force: true });
+  }
+  return mkdtempSync(join(parent, `${process.pid}-${name}-`));
 }
 
 /** The folder of the programs. Their building tells its progress on standard error. */

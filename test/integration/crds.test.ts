@@ -1,6 +1,6 @@
 /** A real API server takes our CRDs, explains them, and refuses what the controller's own validation refuses. */
 import { execFile, execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -8,11 +8,11 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { KubeObject } from "../../src/api/object.ts";
 import { type Rule, type RuleId, rules } from "../../src/api/rules.ts";
 import cases from "../../src/api/testdata/rules.json" with { type: "json" };
-import { cacheFolder, defaultCacheDir } from "../../src/local/cache.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import { rayClusters, rayJobs, resourcePath } from "../../src/machinery/kube/resources.ts";
 import { clusterSpec, rayJob } from "../support/manifests.ts";
+import { temporaryFolder } from "./controlPlane.ts";
 
 const transport = new HttpTransport(loadKubeconfig(inject("controlPlane")));
 afterAll(() => transport.close());
@@ -63,7 +63,7 @@ const kubectl = hasKubectl() ? it : it.skip;
 describe("kubectl", () => {
   let folder: string;
   beforeAll(async () => {
-    folder = mkdtempSync(join(await cacheFolder(defaultCacheDir(), "integration"), "kubectl-"));
+    folder = await temporaryFolder("kubectl");
   });
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   const run = async (...args: string[]) => {

@@ -6,7 +6,7 @@
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -16,7 +16,6 @@ import type { Job, Pod, Service } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayJob, RayJobSpec, RayJobStatus } from "../../src/api/rayjob.ts";
-import { cacheFolder, defaultCacheDir } from "../../src/local/cache.ts";
 import { realClock } from "../../src/machinery/clock.ts";
 import { KubeClient } from "../../src/machinery/kube/client.ts";
 import { isNotFound } from "../../src/machinery/kube/errors.ts";
@@ -40,6 +39,7 @@ import { FakeKubelet, type PodBehaviour } from "../sim/fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "../sim/fakeRay.ts";
 import { diligent, runSubmitter, type SubmitterScript } from "../sim/fakeSubmitter.ts";
 import { clusterSpec, rayJob } from "../support/manifests.ts";
+import { temporaryFolder } from "./controlPlane.ts";
 import { History } from "./history.ts";
 
 /** No name server knows it: test/integration/dashboards.js leads there. */
@@ -59,8 +59,12 @@ export interface Scripts {
   readonly submitter?: (pod: Stored<Pod>) => SubmitterScript;
   /** Milliseconds from a head's start until its dashboard serves. */
   readonly dashboard?: number;
-  /** Stands before Ray; `pass` asks it. */
-  readonly gateway?: (request: RayRequest, pass: () => Promise<RayResponse>) => Promise<RayResponse>;
+  /** Stands before Ray; `pass` asks it, `hungUp` resolves when whoever asked waits no longer. */
+  readonly gateway?: (
+    request: RayRequest,
+    pass: () => Promise<RayResponse>,
+    hungUp: Promise<unknown>,
+  ) => Promise<RayResponse>;
 }
 
 type Lease = KubeObject & { spec?: { holderIdentity?: string } };
@@ -112,7 +116,7 @@ export class World {
   static async open({ operators = 1, env = {} }: { operators?: number; env?: NodeJS.ProcessEnv } = {}): Promise<World> {
     const world = new World();
     world.#env = env;
-    world.#folder = mkdtempSync(join(await cacheFolder(defaultCacheDir(), "integration"), "world-"));
+    world.#folder = await temporaryFolder("world");
     await once(world.#server.listen(0, "127.0.0.1"), "listening");
     await world.history.follow(world.client, world.#end.signal);
     world.kubelet.start(world.#end.signal);
@@ -250,11 +254,13 @@ export class World {
       timeout: 600_000,
     };
     const pass = () => this.ray.request(asked);
+    const hungUp = new Promise<void>((resolve) => response.once("close", resolve));
+    void hungUp.then(() => setImmediate(() => this.history.changed()));
     const gateway = this.stages.get(dashboard.split(".")[1] ?? "")?.scripts.gateway;
     // Once it is counted: somebody may wait for Ray to be asked again.
     setImmediate(() => this.history.changed());
     try {
-      const { status, body } = await (gateway ? gateway(asked, pass) : pass());
+      const { status, body } = await (gateway ? gateway(asked, pass, hungUp) : pass());
       response.writeHead(status, { "content-type": "application/json" }).end(body);
     } catch {
       // No answer came.
