@@ -1,6 +1,7 @@
 import { defineConfig } from "vitest/config";
 
-// Two projects, because they share nothing: `unit` is pure and fast, `e2e` runs real Ray processes one scenario at a time.
+// Three projects, because they share nothing: `unit` is pure and fast, `integration` has a real API server and plays the
+// kubelet and Ray, `e2e` runs real Ray processes one scenario at a time.
 export default defineConfig({
   test: {
     projects: [
@@ -8,10 +9,25 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts", "hack/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/e2e/**"],
+          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**"],
           pool: "threads",
           isolate: false,
           testTimeout: 30_000,
+        },
+      },
+      {
+        test: {
+          name: "integration",
+          include: ["test/integration/**/*.test.ts"],
+          // The control plane that the tests share.
+          globalSetup: ["test/integration/setup.ts"],
+          disableConsoleIntercept: true,
+          pool: "forks",
+          fileParallelism: false,
+          // Lifecycles wait for one another's sake most of the time, so they live side by side.
+          maxConcurrency: 100,
+          testTimeout: 240_000,
+          hookTimeout: 240_000,
         },
       },
       {

@@ -1,13 +1,14 @@
-// `npm test`: lint, types, unit tests and end-to-end tests with a real Ray, then one summary.
+// `npm test`: lint, types, unit tests, tests on a real API server, end-to-end tests with a real Ray, then one summary.
 //
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
 // `node hack/test.js unit lint` runs only these steps.
-import { spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { watchParent } from "../bin/parentWatch.js";
+import { whyNot } from "./kubernetes/build.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const bin = join(root, "node_modules", ".bin");
@@ -28,8 +29,11 @@ const STEPS = {
   types: ["tsc", "--noEmit"],
   unit: vitest("unit", "default"),
   // A line a test, as soon as it has ended: each takes a while.
+  integration: vitest("integration", "verbose"),
   e2e: vitest("e2e", "verbose"),
 };
+/** Steps that not every machine can run, and what says why this one cannot. A step that is left out counts as skipped. */
+const OBSTACLES = { integration: whyNot };
 
 const wanted = process.argv.slice(2);
 const unknown = wanted.filter((name) => !(name in STEPS));
@@ -47,6 +51,10 @@ const end = (signal) => {
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) process.on(signal, () => end(signal));
 watchParent(() => end("SIGTERM"));
 
+/** Where util-linux is at hand, a SIGKILL of this process takes the step along. */
+const tie = ["setpriv", "--pdeathsig", "TERM"];
+const tied = spawnSync(tie[0], [...tie.slice(1), "true"], { stdio: "ignore" }).status === 0 ? tie : [];
+
 /** Runs one step to its end; its output passes through. */
 function run(name, [command, ...args]) {
   const report = join(reports, `${name}.json`);
@@ -54,7 +62,8 @@ function run(name, [command, ...args]) {
   const started = Date.now();
   console.log(`\n=== ${name}: ${command} ${args.join(" ")}`);
   return new Promise((resolve) => {
-    running = spawn(join(bin, command), args, {
+    const [program, ...rest] = [...tied, join(bin, command), ...args];
+    running = spawn(program, rest, {
       cwd: root,
       // The project's own Node comes first, whatever Node runs this file.
       env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ""}`, RAYKEEPER_TEST_REPORT: report },
@@ -81,7 +90,13 @@ mkdirSync(reports, { recursive: true });
 const results = [];
 for (const [name, command] of Object.entries(STEPS)) {
   if (ended) break;
-  if (wanted.length === 0 || wanted.includes(name)) results.push(await run(name, command));
+  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  const reason = OBSTACLES[name]?.();
+  if (reason === undefined) results.push(await run(name, command));
+  else {
+    console.log(`\n=== ${name}: SKIPPED, because ${reason}`);
+    results.push({ name, ok: true, seconds: 0, report: { passed: 0, failed: 0, skipped: [{ name, reason }] } });
+  }
 }
 
 const total = { passed: 0, failed: 0, skipped: 0 };
@@ -89,7 +104,7 @@ console.log("\n=== summary");
 for (const { name, ok, problem, seconds, report } of results) {
   const counts = report ? `${report.passed} passed, ${report.failed} failed, ${report.skipped.length} skipped` : "";
   console.log(
-    `${name.padEnd(6)} ${ok ? "ok    " : "FAILED"} ${`${seconds.toFixed(1)} s`.padStart(9)}  ${problem ?? counts}`,
+    `${name.padEnd(11)} ${ok ? "ok    " : "FAILED"} ${`${seconds.toFixed(1)} s`.padStart(9)}  ${problem ?? counts}`,
   );
   total.passed += report?.passed ?? 0;
   // A step that failed without a failed test (lint, types, a crash) counts as one.

@@ -1,8 +1,6 @@
-/** simkube must pass, in this process and through its HTTP door, what a real API server passes. */
-import { describe, it } from "vitest";
+/** simkube must pass, in this process and through its HTTP door, what a real API server passes (test/integration). */
 import { realClock } from "../machinery/clock.ts";
 import { HttpTransport } from "../machinery/kube/http.ts";
-import { loadKubeconfig } from "../machinery/kube/kubeconfig.ts";
 import { conformance, widgetRules } from "./conformance.ts";
 import { serve } from "./http.ts";
 import { SimKube } from "./simkube.ts";
@@ -28,15 +26,3 @@ conformance("simkube through HTTP", async () => {
     },
   };
 });
-
-const KUBECONFIG = process.env["CONFORMANCE_KUBECONFIG"];
-if (KUBECONFIG) {
-  conformance("a real one", async () => {
-    const transport = new HttpTransport(await loadKubeconfig(KUBECONFIG));
-    return { transport, controllers: true, close: () => transport.close() };
-  });
-} else {
-  describe("an API server (a real one)", () => {
-    it.skip("is not asked: set CONFORMANCE_KUBECONFIG to the kubeconfig of a throw-away cluster, without kubelets", () => {});
-  });
-}

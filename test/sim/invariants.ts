@@ -7,19 +7,27 @@
 import { LABEL } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
 import type { RayJob, RayJobStatus } from "../../src/api/rayjob.ts";
-import type { SimKube } from "../../src/simkube/simkube.ts";
+import type { Item } from "../../src/simkube/json.ts";
 
 /** It tells of an attempt, without a record of it. */
 const isKubeRays = ({ attempts, rayClusterName, failed }: RayJobStatus): boolean =>
   attempts === undefined && (Boolean(rayClusterName) || (failed ?? 0) > 0);
 const ENDS = new Set(["Complete", "Failed"]);
 
+/** Where versions come from: simkube, or the history that a real API server told. */
+export interface Observable {
+  readonly storage: {
+    listen(listener: (change: { type: "ADDED" | "MODIFIED" | "DELETED"; object: Item; old?: Item }) => void): unknown;
+    all(resource: string): readonly Item[];
+  };
+}
+
 export class Invariants {
   readonly violations: string[] = [];
-  readonly #kube: SimKube;
+  readonly #kube: Observable;
   readonly #submitted = new Map<string, string>();
 
-  constructor(kube: SimKube) {
+  constructor(kube: Observable) {
     this.#kube = kube;
     kube.storage.listen(({ type, object, old }) => {
       if (object.kind === "RayJob" && type !== "DELETED") {

@@ -1,0 +1,139 @@
+// A real control plane for tests: etcd, kube-apiserver and kube-controller-manager.
+//
+// `node hack/kubernetes/build.js` prints the folder that has the three programs. It is KUBEBUILDER_ASSETS where that has
+// them all; else they are built from the modules beside this file, once, into the cache. The go.mod files pin the
+// versions, and nothing else names them. Progress goes to standard error; the exit code is 3 where neither is possible.
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager"];
+const OLDEST_GO = [1, 25];
+
+const kubernetes = pinned("control-plane", "k8s.io/kubernetes");
+const etcd = pinned("etcd", "go.etcd.io/etcd/server/v3");
+const cache = resolve(process.env.RAYKEEPER_CACHE || join(here, "..", "..", ".cache"));
+const folder = join(cache, "kubernetes", `${kubernetes}-etcd-${etcd}`);
+const built = join(folder, "bin");
+
+/** Why there can be no control plane on this machine; undefined when there can. */
+export function whyNot() {
+  if (found()) return undefined;
+  const assets = process.env.KUBEBUILDER_ASSETS;
+  const where = assets
+    ? `KUBEBUILDER_ASSETS (${assets}) lacks ${PROGRAMS.filter((name) => !existsSync(join(assets, name))).join(" and ")}`
+    : "KUBEBUILDER_ASSETS is not set";
+  const version = /go(\d+)\.(\d+)/.exec(
+    spawnSync("go", ["env", "GOVERSION"], { cwd: here, env: environment(), encoding: "utf8" }).stdout ?? "",
+  );
+  if (!version) return `there is no Go to build a Kubernetes control plane with, and ${where}`;
+  const [major, minor] = version.slice(1).map(Number);
+  if (major > OLDEST_GO[0] || minor >= OLDEST_GO[1]) return undefined;
+  return `building a Kubernetes control plane takes Go ${OLDEST_GO.join(".")} or newer, not ${version[0]}, and ${where}`;
+}
+
+/** The folder with all programs, if there is one already. */
+function found() {
+  const complete = (candidate) => candidate && PROGRAMS.every((name) => existsSync(join(candidate, name)));
+  return [process.env.KUBEBUILDER_ASSETS, built].find(complete);
+}
+
+function pinned(module, dependency) {
+  const text = readFileSync(join(here, module, "go.mod"), "utf8");
+  return text.split(/\s+/)[text.split(/\s+/).indexOf(dependency, text.split(/\s+/).indexOf("require")) + 1];
+}
+
+function environment() {
+  // The Go that is there, and go.sum as it is committed. Static, so that the programs run wherever the cache is taken.
+  return {
+    ...process.env,
+    CGO_ENABLED: "0",
+    GOTOOLCHAIN: "local",
+    GOWORK: "off",
+    GOFLAGS: "-mod=readonly -buildvcs=false",
+  };
+}
+
+async function build() {
+  // Beside its place, so that moving it there is one step; a build that was killed leaves nothing that looks finished.
+  const unfinished = join(folder, "unfinished");
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(unfinished, { recursive: true });
+  const [major, minor] = kubernetes.slice(1).split(".");
+  const version = "k8s.io/component-base/version";
+  // Without these the server calls itself v0.0.0, and whoever checks its version turns away.
+  const named = `-X ${version}.gitVersion=${kubernetes} -X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;
+  await compile("etcd", `etcd ${etcd}`, join(unfinished, "etcd"), "-s -w", ["go.etcd.io/etcd/server/v3"]);
+  for (const name of ["kube-apiserver", "kube-controller-manager"]) {
+    const flags = `-s -w ${named}`;
+    await compile("control-plane", `${name} ${kubernetes}`, join(unfinished, name), flags, [
+      `k8s.io/kubernetes/cmd/${name}`,
+    ]);
+  }
+  renameSync(unfinished, built);
+}
+
+/** One program; a line when it begins, every half minute, and when it is done: a first build takes minutes. */
+function compile(module, title, output, ldflags, packages) {
+  const started = Date.now();
+  let compiled = 0;
+  const seconds = () => Math.round((Date.now() - started) / 1000);
+  say(`building ${title} …`);
+  const timer = setInterval(() => say(`building ${title}: ${seconds()} s, ${compiled} packages`), 30_000);
+  // A SIGKILL of this process takes the compiler along.
+  const go = ["go", "build", "-v", "-trimpath", "-ldflags", ldflags, "-o", output, ...packages];
+  const child = spawn("setpriv", ["--pdeathsig", "TERM", ...go], {
+    cwd: join(here, module),
+    env: environment(),
+    stdio: ["ignore", "inherit", "pipe"],
+  });
+  let told = "";
+  child.stderr.on("data", (data) => {
+    const text = String(data);
+    compiled += text.split("\n").length - 1;
+    told = (told + text).slice(-4000);
+  });
+  return new Promise((done, failed) => {
+    child.on("error", failed);
+    child.on("close", (code, signal) => {
+      clearInterval(timer);
+      if (code !== 0) return failed(new Error(`building ${title} failed (${signal ?? code}):\n${told}`));
+      say(`built ${title} in ${seconds()} s`);
+      done();
+    });
+  });
+}
+
+function say(line) {
+  console.error(`[kubernetes] ${line}`);
+}
+
+async function main() {
+  const reason = whyNot();
+  if (reason) {
+    say(reason);
+    return 3;
+  }
+  if (!found()) {
+    mkdirSync(folder, { recursive: true });
+    if (process.argv.includes("--locked")) await build();
+    else {
+      // Two test runs on one machine build once. The lock goes with its holder, whatever ends it.
+      const again = [process.execPath, fileURLToPath(import.meta.url), "--locked"];
+      const { status } = spawnSync(
+        "setpriv",
+        ["--pdeathsig", "TERM", "flock", "--exclusive", join(folder, "lock"), ...again],
+        {
+          stdio: ["ignore", "ignore", "inherit"],
+        },
+      );
+      if (status !== 0) return 1;
+    }
+  }
+  console.log(found());
+  return 0;
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) process.exit(await main());

@@ -1,0 +1,362 @@
+/**
+ * What users of KubeRay reported, each in one sentence as they saw it turned into what they would have liked to see; on a
+ * real API server, with its own Job controller and garbage collector. (Modes and strategies that do not exist yet have
+ * no test here; what takes minutes to see is shown on the simulator's clock.)
+ */
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { KubeObject, Stored } from "../../src/api/object.ts";
+import type { RayCluster } from "../../src/api/raycluster.ts";
+import type { RayJob } from "../../src/api/rayjob.ts";
+import { pods, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
+import { fails, runsForEver } from "../sim/fakeRay.ts";
+import { clusterSpec, rayJob } from "../support/manifests.ts";
+import { type Scripts, type Stage, swift, World } from "./world.ts";
+
+const long = { ...runsForEver, pending: 200 };
+
+let world: World;
+beforeAll(async () => {
+  // Nobody waits five minutes for a dashboard that is silent.
+  world = await World.open({ env: { RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS: "20" } });
+});
+afterAll(() => world.close());
+
+/** A test on a stage of its own, side by side with the others. */
+function report(name: string, scripts: () => Scripts, tell: (stage: Stage) => Promise<void>): void {
+  it.concurrent(name, async () => {
+    const stage = await world.stage(scripts());
+    await tell(stage);
+    stage.judge();
+  });
+}
+
+const condition = (job: Stored<RayJob>, type: string) => job.status?.conditions?.find((one) => one.type === type);
+const uids = (objects: readonly Stored[]) => objects.map(({ metadata }) => metadata.uid).sort();
+const cluster = (stage: Stage) => stage.pods.filter(({ metadata }) => metadata.labels?.["ray.io/node-type"]);
+describe.concurrent("the submitter", () => {
+  const belongings = (stage: Stage) => ({ pods: uids(cluster(stage)), clusters: uids(stage.of(rayClusters)) });
+  const runsOn = async (stage: Stage, was: ReturnType<typeof belongings>) => {
+    await stage.askedAgain();
+    expect(stage.job?.status).toMatchObject({ jobDeploymentStatus: "Running", jobStatus: "RUNNING" });
+    expect(belongings(stage)).toEqual(was);
+    stage.end("SUCCEEDED");
+    const { status } = await stage.phase("Complete");
+    expect(status).toMatchObject({ jobStatus: "SUCCEEDED", executionAttempt: 0, failed: 0 });
+    expect(stage.submissions).toHaveLength(1);
+  };
+
+  report(
+    "whose log stream drops, and which ends cleanly in the middle of the job, does not end the job (B01)",
+    () => ({ jobs: [long] }),
+    async (stage) => {
+      await stage.create();
+      await stage.running();
+      const was = belongings(stage);
+      await stage.kubelet.end(stage.submitters[0]!.metadata.uid, { exitCode: 0 });
+      await stage.submitterJob("Complete");
+      await runsOn(stage, was);
+    },
+  );
+
+  report(
+    "evicted until its Job is out of retries does not fail the job that it had submitted (B01, B02)",
+    () => ({ jobs: [long] }),
+    async (stage) => {
+      await stage.create({ submitterConfig: { backoffLimit: 0 } });
+      await stage.running();
+      const was = belongings(stage);
+      await stage.kubelet.end(stage.submitters[0]!.metadata.uid, { exitCode: 137, podReason: "Evicted" });
+      await stage.submitterJob("Failed");
+      await stage.condition("SubmitterHealthy", "False");
+      await runsOn(stage, was);
+      expect((await stage.events()).filter((event) => event.startsWith("Warning"))).toHaveLength(1);
+    },
+  );
+
+  report(
+    "that loses its connection twice and then sees the job's success turns no success into a failure (B12)",
+    () => {
+      const seen: string[] = [];
+      return {
+        jobs: [long],
+        submitter({ metadata: { uid } }) {
+          if (!seen.includes(uid)) seen.push(uid);
+          return { boot: 100, ...(seen.length <= 2 && { failsAfterSubmission: 100 }) };
+        },
+      };
+    },
+    async (stage) => {
+      await stage.create({ submitterConfig: { backoffLimit: 2 } });
+      await stage.running();
+      await stage.until("a third submitter", () => stage.submitters.length === 3);
+      stage.end("SUCCEEDED");
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ jobStatus: "SUCCEEDED", executionAttempt: 0, failed: 0 });
+      expect(stage.submissions).toHaveLength(1);
+    },
+  );
+
+  report(
+    "still has its cluster to fetch the last of the log from when the job has ended (B20)",
+    () => ({ submitter: () => ({ boot: 100, hangs: true }) }),
+    async (stage) => {
+      await stage.create({ ttlSecondsAfterFinished: 0 });
+      await stage.until("Ray to be done", () => [...(stage.ray?.jobs.values() ?? [])].some(({ endTime }) => endTime));
+      await stage.askedAgain(1);
+      await stage.kubelet.end(stage.submitters[0]!.metadata.uid, { exitCode: 0 });
+      await stage.phase("Complete");
+      await stage.released();
+      const past = world.history.versions(stage.namespace);
+      const going = past.findIndex(
+        ({ type, object: { kind, metadata } }) =>
+          kind === "RayCluster" && (type === "DELETED" || metadata.deletionTimestamp !== undefined),
+      );
+      const done = past.findIndex(
+        ({ object }) =>
+          object.metadata.labels?.["job-name"] === "demo" &&
+          (object as { status?: { phase?: string } }).status?.phase === "Succeeded",
+      );
+      expect(done).toBeGreaterThan(-1);
+      expect(going).toBeGreaterThan(done);
+    },
+  );
+
+  report(
+    "is not made, and burns no retries, before the dashboard serves (B65)",
+    () => ({ dashboard: 6000 }),
+    async (stage) => {
+      await stage.create({ submitterConfig: { backoffLimit: 0 } });
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ executionAttempt: 0, failed: 0 });
+      expect(stage.submitters).toHaveLength(1);
+    },
+  );
+});
+
+describe.concurrent("in HTTPMode", () => {
+  const spec = { submissionMode: "HTTPMode" } as const;
+
+  report(
+    "a head that is replaced and knows no job is not given the job a second time (B04)",
+    () => ({ jobs: [long] }),
+    async (stage) => {
+      await stage.create({ ...spec, backoffLimit: 0 });
+      await stage.running();
+      await stage.kubelet.restart(stage.head!.metadata.uid, { exitCode: 137, reason: "OOMKilled" });
+      const job = await stage.phase("Failed");
+      // By the Pod or by Ray's new session, whichever is seen first.
+      expect(condition(job, "Failed")?.reason).toMatch(/^(HeadPodLost|RayJobLost)$/);
+      await stage.released();
+      expect(stage.submissions).toHaveLength(1);
+    },
+  );
+
+  report(
+    "a conflict on the status write after each submission makes no second submission (B08)",
+    () => ({
+      async gateway({ method, path, dashboard }, pass) {
+        const answer = await pass();
+        const namespace = dashboard.split(".")[1]!;
+        if (method === "POST" && path === "/api/jobs/") {
+          // Whatever the operator knows of the RayJob is old before it hears of its success.
+          const metadata = { annotations: { touched: answer.body } };
+          await world.client.patch(rayJobs, namespace, "demo", { metadata });
+        }
+        return answer;
+      },
+    }),
+    async (stage) => {
+      await stage.create(spec);
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ executionAttempt: 0, succeeded: 1 });
+      expect(stage.asked("POST", /^\/api\/jobs\/$/)).toBe(1);
+    },
+  );
+
+  let gaveUp = false;
+  report(
+    "a job server that takes a job but does not answer in time is asked before anything is submitted again (B10)",
+    () => ({
+      jobs: [long],
+      async gateway({ method, path }, pass, hungUp) {
+        const answer = await pass();
+        if (method === "POST" && path === "/api/jobs/") {
+          await hungUp;
+          gaveUp = true;
+        }
+        return answer;
+      },
+    }),
+    async (stage) => {
+      await stage.create(spec);
+      await stage.running();
+      await stage.until("the operator to give its POST up", () => gaveUp);
+      await stage.askedAgain();
+      stage.end("SUCCEEDED");
+      await stage.phase("Complete");
+      expect(stage.asked("POST", /^\/api\/jobs\/$/)).toBe(1);
+      expect(stage.submissions).toHaveLength(1);
+    },
+  );
+
+  report(
+    "a dashboard that refuses each submission ends the RayJob with what it said, and not never (B66)",
+    () => ({
+      gateway: async ({ method }, pass) => (method === "POST" ? { status: 500, body: "no space left" } : pass()),
+    }),
+    async (stage) => {
+      await stage.create(spec);
+      const { status } = await stage.phase("Failed");
+      expect(status?.message).toContain("no space left");
+      expect(stage.submissions).toEqual([]);
+      await stage.released();
+    },
+  );
+});
+
+describe.concurrent("the verdict", () => {
+  report(
+    "of a deadline really stops the job in Ray, again when that failed, and is a terminal pair (B14, B18, B59)",
+    () => {
+      let stops = 0;
+      return {
+        jobs: [long],
+        gateway: async ({ path }, pass) =>
+          path.endsWith("/stop") && stops++ === 0 ? { status: 503, body: "busy" } : pass(),
+      };
+    },
+    async (stage) => {
+      await stage.create({ submissionMode: "HTTPMode" });
+      await stage.running();
+      await stage.change({ activeDeadlineSeconds: 1 });
+      const { status } = await stage.phase("Failed");
+      expect(status).toMatchObject({ reason: "DeadlineExceeded", jobStatus: "STOPPED" });
+      // The first one did not come through.
+      expect(stage.asked("POST", /\/stop$/)).toBeGreaterThan(0);
+      await stage.released();
+    },
+  );
+
+  it.concurrent("tells an application that failed from everything else that went wrong (B17)", async () => {
+    const endings: Record<string, [Scripts, Partial<RayJob["spec"]>, ((stage: Stage) => Promise<unknown>)?]> = {
+      application: [{ jobs: [fails(300, "exit code 7")] }, {}],
+      submitter: [{ submitter: () => ({ boot: 100, failsEarly: true }) }, { submitterConfig: { backoffLimit: 0 } }],
+      head: [{ jobs: [long] }, {}, async (stage) => stage.running().then(() => stage.kill(stage.head!))],
+      dashboard: [
+        { jobs: [long] },
+        {},
+        async (stage) => {
+          await stage.running();
+          stage.ray!.mood = 502;
+        },
+      ],
+      deadline: [
+        { jobs: [long] },
+        {},
+        async (stage) => stage.running().then(() => stage.change({ activeDeadlineSeconds: 1 })),
+      ],
+    };
+    const told = await Promise.all(
+      Object.entries(endings).map(async ([name, [scripts, spec, happens]]) => {
+        const stage = await world.stage(scripts);
+        await stage.create(spec);
+        await happens?.(stage);
+        const job = await stage.phase("Failed");
+        stage.judge();
+        return [name, condition(job, "Failed")?.reason] as const;
+      }),
+    );
+    expect(Object.fromEntries(told)).toEqual({
+      application: "ApplicationFailed",
+      submitter: "SubmissionFailed",
+      // By the Pod or by Ray's new session, whichever is seen first.
+      head: expect.stringMatching(/^(HeadPodLost|RayJobLost)$/),
+      dashboard: "StatusCheckTimeout",
+      deadline: "DeadlineExceeded",
+    });
+  });
+});
+
+describe.concurrent("a RayJob", () => {
+  report(
+    "whose head never becomes ready ends at its deadline for that, and says what it waited for (B54)",
+    () => ({ pod: () => ({ ...swift, ready: Number.POSITIVE_INFINITY }) }),
+    async (stage) => {
+      await stage.create({ preRunningDeadlineSeconds: 2 });
+      const { status } = await stage.phase("Failed");
+      expect(status?.reason).toBe("PreRunningDeadlineExceeded");
+      await stage.released();
+      expect(stage.submissions).toEqual([]);
+    },
+  );
+
+  report(
+    "born suspended shows no cluster that does not exist, and runs when it is resumed (B73)",
+    () => ({}),
+    async (stage) => {
+      await stage.create({ suspend: true });
+      await stage.phase("Suspended");
+      expect(stage.past(({ status }) => status?.jobDeploymentStatus ?? "")).toEqual(["", "Suspended"]);
+      expect(stage.past(({ status }) => status?.rayClusterName)).toEqual([undefined]);
+      expect(stage.of(rayClusters)).toEqual([]);
+      await stage.change({ suspend: false });
+      await stage.phase("Complete");
+      expect(stage.submissions).toHaveLength(1);
+    },
+  );
+
+  it.concurrent.each([
+    ["a name of 48 characters", "n".repeat(48)],
+    ["a name that begins with a digit", "1st"],
+  ])("with %s says at once what is wrong with it (B61)", async (_, name) => {
+    const stage = await world.stage();
+    const object = rayJob({}, name);
+    await stage.client.create(rayJobs, { ...object, metadata: { name, namespace: stage.namespace } });
+    const job = await stage.until("it to be refused", () => {
+      const found = world.history.get<RayJob>("RayJob", stage.namespace, name);
+      return found?.status?.jobDeploymentStatus === "ValidationFailed" && found;
+    });
+    expect(condition(job, "SpecValid")).toMatchObject({ status: "False", message: expect.stringContaining("name") });
+    expect(stage.of(rayClusters)).toEqual([]);
+  });
+});
+
+describe.concurrent("a RayCluster of its own", () => {
+  const create = async (stage: Stage) => {
+    const object = { metadata: { name: "own", namespace: stage.namespace }, spec: clusterSpec(1) } as KubeObject;
+    await stage.client.create(rayClusters, object);
+    await head(stage, "True");
+  };
+  /** Its HeadPodReady, once it is so. */
+  const head = (stage: Stage, wanted: "True" | "False") =>
+    stage.until(`HeadPodReady to be ${wanted}`, () => {
+      const found = world.history.get<RayCluster>("RayCluster", stage.namespace, "own")?.status?.conditions;
+      return found?.find(({ type, status }) => type === "HeadPodReady" && status === wanted);
+    });
+
+  report(
+    "gets another head when its own was evicted (B63)",
+    () => ({}),
+    async (stage) => {
+      await create(stage);
+      const { uid } = stage.head!.metadata;
+      await stage.kubelet.end(uid, { exitCode: 137, podReason: "Evicted" });
+      await stage.until("another head", () => stage.head && stage.head.metadata.uid !== uid);
+      await head(stage, "True");
+    },
+  );
+
+  report(
+    "does not call itself ready while its head is not (B75)",
+    () => ({ pod: () => ({ ...swift, ready: 3000 }) }),
+    async (stage) => {
+      await create(stage);
+      await stage.kubelet.restart(stage.head!.metadata.uid, { exitCode: 1 });
+      expect((await head(stage, "False")).reason).not.toBe("");
+      await head(stage, "True");
+      await stage.client.delete(pods, stage.namespace, stage.head!.metadata.name, { gracePeriodSeconds: 0 });
+      await head(stage, "False");
+      await head(stage, "True");
+    },
+  );
+});
