@@ -11,7 +11,6 @@ import type { RayCluster } from "../../../src/api/raycluster.ts";
 import type { RayJob } from "../../../src/api/rayjob.ts";
 import { isConflict, isNotFound } from "../../../src/machinery/kube/errors.ts";
 import { jobs, pods, rayClusters, rayJobs } from "../../../src/machinery/kube/resources.ts";
-import { rayJob } from "../../support/manifests.ts";
 import type { Mood } from "../fakeRay.ts";
 import type { Life } from "./life.ts";
 
@@ -134,6 +133,13 @@ export const acts: readonly Act[] = [
     act: (l) => quietly(l.world.client.delete(rayClusters, "default", cluster(l)!.metadata.name)),
   },
   {
+    name: "delete-cluster-slowly",
+    changesEnd: true,
+    can: (l) => cluster(l) !== undefined,
+    act: (l) =>
+      quietly(l.world.client.delete(rayClusters, "default", cluster(l)!.metadata.name, { propagation: "Foreground" })),
+  },
+  {
     name: "delete-submitter",
     changesEnd: true,
     can: (l) => submitterJob(l) !== undefined,
@@ -206,7 +212,8 @@ export const acts: readonly Act[] = [
   {
     name: "ray-forgets",
     changesEnd: true,
-    can: (l) => [...l.world.ray.heads.values()].some(({ jobs }) => jobs.size > 0),
+    // One that nobody has seen yet cannot be told from one that has never come.
+    can: (l) => job(l)?.status?.attempts?.at(-1)?.observedTime !== undefined && hasHead(l),
     act(life) {
       life.oracles.rayDisturbed = true;
       for (const { jobs } of life.world.ray.heads.values()) jobs.clear();

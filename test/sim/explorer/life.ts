@@ -6,6 +6,7 @@
  * Next: acts.ts and replica.ts for what can happen, oracles.ts for what must not, explore.ts for which lives are lived.
  */
 import type { Pod } from "../../../src/api/kubernetes.ts";
+import { LABEL } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
 import type { RayJob } from "../../../src/api/rayjob.ts";
 import { configFrom } from "../../../src/config.ts";
@@ -97,7 +98,9 @@ export class Life implements Surroundings {
     this.#jobs = [...this.lifecycle.jobs];
     this.world = new World({
       pod: (pod) => {
-        const behaviour = { ...prompt };
+        // A submitter takes its time to go, as one that ends a connection does.
+        const isRays = pod.metadata.labels?.[LABEL.nodeType] !== undefined;
+        const behaviour = { ...prompt, terminate: isRays ? 1000 : 8000 };
         this.behaviours.set(pod.metadata.uid, behaviour);
         return behaviour;
       },
@@ -260,11 +263,13 @@ export class Life implements Surroundings {
       case "stranger": {
         const { metadata, ...rest } = body as KubeObject;
         const { ownerReferences: _, labels: __, ...others } = metadata;
-        await request({ method: "POST", path, body: { ...rest, metadata: others } });
+        const { status } = await request({ method: "POST", path, body: { ...rest, metadata: others } });
+        const taken = status < 300;
         const done = this.begin();
         this.clock.after(20_000, () => {
           const query = { propagationPolicy: "Background", gracePeriodSeconds: "0" };
           void request({ method: "DELETE", path: `${path}/${metadata.name}`, query }).finally(done);
+          if (taken) this.oracles.strangerLeft();
         });
       }
     }

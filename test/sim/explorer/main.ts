@@ -5,7 +5,7 @@
  *   --deep            goes on after the pairs, with random walks; an hour unless --seconds says otherwise
  *   --lifecycle NAME  this one only, and no planted bugs
  *   --replay SEED     lives one life again and tells all that happened in it
- *   --mutants         planted bugs only
+ *   --mutants         planted bugs only; with --only TEXT those whose name contains it
  *
  * The last line is JSON. Exit code 1 when something was violated, or a planted bug was not found.
  */
@@ -25,6 +25,7 @@ const { values } = parseArgs({
     lifecycle: { type: "string" },
     replay: { type: "string" },
     mutants: { type: "boolean", default: false },
+    only: { type: "string", default: "" },
     threads: { type: "string", default: "2" },
   },
 });
@@ -52,7 +53,7 @@ async function everything(): Promise<void> {
   const end = startedAt + seconds * 1000;
   const chosen = lifecycles.filter(({ name }) => values.lifecycle === undefined || name === values.lifecycle);
   if (chosen.length === 0) throw new Error(`there is no lifecycle ${values.lifecycle}`);
-  const plants = values.lifecycle === undefined ? mutants : [];
+  const plants = values.lifecycle === undefined ? mutants.filter(({ name }) => name.includes(values.only)) : [];
 
   const found = await plant(
     plants.map(({ name }) => name),

@@ -40,13 +40,6 @@ export const mutants: readonly Mutant[] = [
     faults: ["exists-other"],
   },
   {
-    name: "a RayCluster on its way out taken for ours",
-    file: job("children"),
-    replace: [['if (isLeaving(object)) return "leftover";', ""]],
-    in: ["recreated", "head-lost", "cluster-deleted", "cluster-deleted-early"],
-    faults: ["stick", "delete-cluster", "delete-submitter", ...LAG],
-  },
-  {
     name: "a submitter of an earlier attempt taken for ours",
     file: job("submitter"),
     replace: [["...attemptLabels(job, record),", ""]],
@@ -161,6 +154,7 @@ export const mutants: readonly Mutant[] = [
     file: job("run"),
     replace: [["const end = journalled ?? (judged", "const end = (judged"]],
     in: ["success"],
+    faults: ["evict-head", "delete-head", "ray-forgets"],
   },
   // Writes.
   {

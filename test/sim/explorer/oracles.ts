@@ -33,6 +33,7 @@ export class Oracles {
   /** Ray was asked to stop this job, by its id. */
   readonly #stopped = new Set<string>();
   #resumes = 0;
+  #complained = false;
   /** Ray could not be asked, or the job was disturbed: then a verdict may differ from what Ray would say. */
   rayDisturbed = false;
 
@@ -50,14 +51,19 @@ export class Oracles {
     this.#resumes++;
   }
 
+  /** A stranger bore a name that was wanted, for a while: the user must have been told. */
+  strangerLeft(): void {
+    if (!this.#complained) this.#violated("a stranger bore the name of what was to be made, and nobody was told");
+  }
+
   /** A replica sends a write. */
   sends({ method, path, body }: KubeRequest): void {
-    if (path.includes("/events")) return this.#event(body);
+    if (path.includes("/events")) this.#event(body);
     if (method === "DELETE") {
       const { preconditions } = (body ?? {}) as { preconditions?: { uid?: string } };
       if (!preconditions?.uid) this.#violated(`DELETE ${path} was sent without a UID`);
     }
-    if (method === "PATCH" || method === "PUT") {
+    if ((method === "PATCH" || method === "PUT") && !path.includes("/events")) {
       const { metadata } = (body ?? {}) as KubeObject;
       if (!metadata?.resourceVersion) this.#violated(`${method} ${path} was sent without the version it is based on`);
     }
@@ -156,7 +162,10 @@ export class Oracles {
     const { uid, name } = job.metadata;
     const { status: now = {}, spec } = job;
     const before = old?.status ?? {};
-    if (type === "DELETED") return this.#gone(job);
+    if (type === "DELETED") {
+      this.#gone(job);
+      return;
+    }
     const told = this.#told.get(uid) ?? new Set();
     this.#told.set(uid, told);
     const phase = now.jobDeploymentStatus ?? "";
@@ -261,6 +270,7 @@ export class Oracles {
       reason?: string;
       note?: string;
     };
+    if (reason?.startsWith("FailedToCreate")) this.#complained = true;
     const told = this.#told.get(regarding?.uid ?? "");
     if (!told || reason === undefined) return;
     const attempt = /[Aa]ttempt (\d+)/.exec(note)?.[1];

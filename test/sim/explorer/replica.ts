@@ -115,7 +115,7 @@ export class Replica {
   }
 
   async #request(request: KubeRequest): Promise<KubeResponse> {
-    const { kubernetes, clock } = this.#around;
+    const { kubernetes } = this.#around;
     const what = () => `${request.method} ${short(request.path)}${detail(request)}`;
     if (request.method === "GET") {
       switch (this.#choose("read", what, READ)) {

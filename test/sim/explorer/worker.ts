@@ -9,16 +9,16 @@ import { parentPort, workerData } from "node:worker_threads";
 import type { Account, Violation } from "./explore.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 
-export type Task =
-  | {
-      readonly explore: readonly string[];
-      /** Milliseconds since the epoch at which singles end at the latest; pairs; everything. */
-      readonly singlesUntil: number;
-      readonly until: number;
-      /** Random walks from this seed for what is left of the time. */
-      readonly walk?: number;
-    }
-  | { readonly mutant: string; readonly until: number };
+interface Exploration {
+  readonly explore: readonly string[];
+  /** Milliseconds since the epoch at which single faults end at the latest, and everything. */
+  readonly singlesUntil: number;
+  readonly until: number;
+  /** Random walks from this seed for what is left of the time. */
+  readonly walk?: number;
+}
+
+export type Task = Exploration | { readonly mutant: string; readonly until: number };
 
 export type Told =
   | { readonly violation: Violation }
@@ -31,12 +31,7 @@ const tell = (told: Told) => parentPort?.postMessage(told);
 if ("mutant" in task) await findMutant(mutants.find(({ name }) => name === task.mutant)!, task.until);
 else await explore(task);
 
-async function explore({
-  explore: names,
-  singlesUntil,
-  until,
-  walk,
-}: Task & { explore: readonly string[] }): Promise<void> {
+async function explore({ explore: names, singlesUntil, until, walk }: Exploration): Promise<void> {
   const { Explorer } = await import("./explore.ts");
   const explorer = new Explorer((violation) => tell({ violation }));
   for (const [index, name] of names.entries()) {
