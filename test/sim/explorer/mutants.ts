@@ -85,8 +85,8 @@ export const mutants: readonly Mutant[] = [
     replace: [
       ["const proven = proof(observed, questions);", "const proven = { left: 0 } as ReturnType<typeof proof>;"],
     ],
-    in: ["suspend-in-running", "retry"],
-    faults: LAG,
+    in: ["suspend-in-running"],
+    faults: ["late-40"],
   },
   {
     name: "release told while Pods are there",

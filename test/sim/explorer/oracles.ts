@@ -184,6 +184,9 @@ export class Oracles {
         }
       }
     }
+    if (phase === "Retrying" && ["DeadlineExceeded", "JobStatusCheckTimeoutExceeded"].includes(now.reason ?? "")) {
+      this.#violated(`${name}: tried again after ${now.reason}`);
+    }
     const ended = ["SUCCEEDED", "FAILED", "STOPPED"].includes(before.jobStatus ?? "");
     if (ended && to === from && now.jobStatus && now.jobStatus !== before.jobStatus) {
       this.#violated(`${name}: jobStatus ${before.jobStatus} of attempt ${to} became ${now.jobStatus}`);
