@@ -1,0 +1,243 @@
+/**
+ * What others than the operator may do when the world is in a new state: users, nodes, dashboards, other operators.
+ *
+ * To add one: a line in the table. `can` says whether there is anything to do it to; what goes on over a time holds the
+ * schedule open with `life.begin()`.
+ */
+import type { Pod } from "../../../src/api/kubernetes.ts";
+import { LABEL, NODE_TYPE } from "../../../src/api/labels.ts";
+import type { KubeObject, Stored } from "../../../src/api/object.ts";
+import type { RayCluster } from "../../../src/api/raycluster.ts";
+import type { RayJob } from "../../../src/api/rayjob.ts";
+import { isConflict, isNotFound } from "../../../src/machinery/kube/errors.ts";
+import { jobs, pods, rayClusters, rayJobs } from "../../../src/machinery/kube/resources.ts";
+import type { Mood } from "../fakeRay.ts";
+import type { Life } from "./life.ts";
+
+export interface Act {
+  readonly name: string;
+  /** Whether the end may differ from that of an undisturbed life. */
+  readonly changesEnd: boolean;
+  readonly can: (life: Life) => boolean;
+  readonly act: (life: Life) => Promise<unknown> | unknown;
+}
+
+const MINUTE = 60_000;
+const all = <T extends KubeObject>(life: Life, resource: string) =>
+  life.world.kube.storage.all(resource) as unknown as readonly Stored<T>[];
+const job = (life: Life): Stored<RayJob> | undefined => all<RayJob>(life, "ray.io/rayjobs")[0];
+const alive = (life: Life): boolean => job(life) !== undefined && !job(life)!.metadata.deletionTimestamp;
+const over = (life: Life): boolean => ["Complete", "Failed"].includes(job(life)?.status?.jobDeploymentStatus ?? "");
+const cluster = (life: Life) =>
+  all<RayCluster>(life, "ray.io/rayclusters").find(({ metadata }) => !metadata.deletionTimestamp);
+const runningPod = (life: Life, type: string | undefined): Stored<Pod> | undefined =>
+  life.world.kubelet.running.find(
+    ({ metadata: { labels = {} } }) => labels[LABEL.nodeType] === type && labels[LABEL.rayJobUID] !== undefined,
+  );
+const anyHead = (life: Life): Stored<Pod> | undefined =>
+  all<Pod>(life, "/pods").find(({ metadata }) => metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head);
+const submitterJob = (life: Life) => all(life, "batch/jobs").find(({ metadata }) => !metadata.deletionTimestamp);
+
+const patch = (life: Life, spec: object) => quietly(life.world.client.patch(rayJobs, "default", "demo", { spec }));
+
+/** What a user does to an object that has just gone, or changed, is done in vain. */
+export async function quietly(done: Promise<unknown>): Promise<void> {
+  await done.catch((error) => {
+    if (!isNotFound(error) && !isConflict(error)) throw error;
+  });
+}
+
+/** `act` happens after a while, and the schedule is not over before. */
+function later(life: Life, milliseconds: number, act: () => Promise<unknown> | unknown): void {
+  const done = life.begin();
+  life.world.clock.after(milliseconds, () => void Promise.resolve(act()).finally(done));
+}
+
+function mood(life: Life, how: Mood, milliseconds: number): void {
+  const heads = [...life.world.ray.heads.values()];
+  for (const head of heads) head.mood = how;
+  life.oracles.rayDisturbed = true;
+  later(life, milliseconds, () => {
+    for (const head of heads) head.mood = "well";
+  });
+}
+
+async function resume(life: Life): Promise<void> {
+  life.oracles.resumed();
+  await patch(life, { suspend: false });
+}
+
+const hasHead = (life: Life) => life.world.ray.heads.size > 0;
+const head = (life: Life) => runningPod(life, NODE_TYPE.head);
+const remove = (life: Life, pod: Stored<Pod>) =>
+  quietly(life.world.client.delete(pods, "default", pod.metadata.name, { gracePeriodSeconds: 0 }));
+
+export const acts: readonly Act[] = [
+  // Users.
+  { name: "suspend", changesEnd: true, can: (l) => alive(l) && !over(l), act: (l) => patch(l, { suspend: true }) },
+  {
+    name: "suspend-resume",
+    changesEnd: true,
+    can: (l) => alive(l) && !over(l),
+    async act(life) {
+      await patch(life, { suspend: true });
+      later(life, 8000, () => resume(life));
+    },
+  },
+  {
+    name: "blink",
+    changesEnd: true,
+    can: (l) => alive(l) && !over(l),
+    async act(life) {
+      await patch(life, { suspend: true });
+      await resume(life);
+    },
+  },
+  { name: "resume", changesEnd: true, can: (l) => job(l)?.spec.suspend === true && alive(l), act: resume },
+  {
+    name: "delete",
+    changesEnd: true,
+    can: alive,
+    act: (l) => quietly(l.world.client.delete(rayJobs, "default", "demo")),
+  },
+  {
+    name: "recreate",
+    changesEnd: true,
+    can: alive,
+    async act(life) {
+      const { uid } = job(life)!.metadata;
+      await quietly(life.world.client.delete(rayJobs, "default", "demo"));
+      const done = life.begin();
+      const again = () => {
+        if (job(life)?.metadata.uid === uid) return void life.world.clock.after(50, again);
+        void life.create().finally(done);
+      };
+      again();
+    },
+  },
+  { name: "edit", changesEnd: false, can: alive, act: (l) => patch(l, { entrypoint: "python other.py" }) },
+  {
+    name: "edit-badly",
+    // What it says of the spec when it is over, stays.
+    changesEnd: true,
+    can: (l) => alive(l) && !over(l),
+    async act(life) {
+      await patch(life, { entrypointResources: "no JSON" });
+      later(life, 20_000, () => patch(life, { entrypointResources: null }));
+    },
+  },
+  {
+    name: "delete-cluster",
+    changesEnd: true,
+    can: (l) => cluster(l) !== undefined,
+    act: (l) => quietly(l.world.client.delete(rayClusters, "default", cluster(l)!.metadata.name)),
+  },
+  {
+    name: "delete-cluster-slowly",
+    changesEnd: true,
+    can: (l) => cluster(l) !== undefined,
+    act: (l) =>
+      quietly(l.world.client.delete(rayClusters, "default", cluster(l)!.metadata.name, { propagation: "Foreground" })),
+  },
+  {
+    name: "delete-submitter",
+    changesEnd: true,
+    can: (l) => submitterJob(l) !== undefined,
+    act: (l) => quietly(l.world.client.delete(jobs, "default", "demo", { propagation: "Background" })),
+  },
+  // Nodes.
+  { name: "delete-head", changesEnd: true, can: (l) => anyHead(l) !== undefined, act: (l) => remove(l, anyHead(l)!) },
+  {
+    name: "evict-head",
+    changesEnd: true,
+    can: (l) => head(l) !== undefined,
+    act: (l) => l.world.kubelet.end(head(l)!.metadata.uid, { exitCode: 137, podReason: "Evicted" }),
+  },
+  {
+    name: "kill-head",
+    changesEnd: true,
+    can: (l) => head(l) !== undefined,
+    act: (l) => l.world.kubelet.restart(head(l)!.metadata.uid, { exitCode: 137, reason: "OOMKilled" }),
+  },
+  {
+    name: "lose-head",
+    changesEnd: true,
+    can: (l) => head(l) !== undefined,
+    async act(life) {
+      const pod = head(life)!;
+      await life.world.kubelet.lose(pod.metadata.uid);
+      // The node's controller removes what was there.
+      later(life, 5 * MINUTE, () => remove(life, pod));
+    },
+  },
+  {
+    name: "evict-worker",
+    changesEnd: false,
+    can: (l) => runningPod(l, NODE_TYPE.worker) !== undefined,
+    act: (l) =>
+      l.world.kubelet.end(runningPod(l, NODE_TYPE.worker)!.metadata.uid, { exitCode: 137, podReason: "Evicted" }),
+  },
+  {
+    name: "evict-submitter",
+    changesEnd: true,
+    can: (l) => runningPod(l, undefined) !== undefined,
+    act: (l) => l.world.kubelet.end(runningPod(l, undefined)!.metadata.uid, { exitCode: 137, podReason: "Evicted" }),
+  },
+  {
+    name: "delete-submitter-pod",
+    changesEnd: true,
+    can: (l) => runningPod(l, undefined) !== undefined,
+    act: (l) => remove(l, runningPod(l, undefined)!),
+  },
+  {
+    name: "stick",
+    changesEnd: false,
+    can: (l) => l.behaviours.size > 0,
+    act(life) {
+      const stuck = [...life.behaviours];
+      for (const [, behaviour] of stuck) behaviour.terminate = Number.POSITIVE_INFINITY;
+      later(life, 2 * MINUTE, async () => {
+        for (const [uid, behaviour] of stuck) {
+          behaviour.terminate = 1000;
+          const pod = all<Pod>(life, "/pods").find(({ metadata }) => metadata.uid === uid);
+          if (pod?.metadata.deletionTimestamp) await remove(life, pod);
+        }
+      });
+    },
+  },
+  // Dashboards.
+  { name: "dashboard-hangs", changesEnd: false, can: hasHead, act: (l) => mood(l, "hang", 30_000) },
+  { name: "dashboard-500", changesEnd: false, can: hasHead, act: (l) => mood(l, 500, 30_000) },
+  { name: "dashboard-gone", changesEnd: true, can: hasHead, act: (l) => mood(l, "refuse", 8 * MINUTE) },
+  {
+    name: "ray-forgets",
+    changesEnd: true,
+    // One that nobody has seen yet cannot be told from one that has never come.
+    can: (l) => job(l)?.status?.attempts?.at(-1)?.observedTime !== undefined && hasHead(l),
+    act(life) {
+      life.oracles.rayDisturbed = true;
+      for (const { jobs } of life.world.ray.heads.values()) jobs.clear();
+    },
+  },
+  // Operators.
+  {
+    name: "rival",
+    changesEnd: false,
+    can: (l) => l.rivals === 0,
+    act: (l) => l.rival(0),
+  },
+  {
+    name: "rival-late",
+    changesEnd: false,
+    can: (l) => l.rivals === 0,
+    act: (l) => l.rival(6000),
+  },
+  { name: "outage", changesEnd: false, can: (l) => !l.chief.dead, act: (l) => l.outage(60 * MINUTE) },
+];
+
+const byName = new Map(acts.map((act) => [act.name, act]));
+export const actOf = (name: string): Act => {
+  const act = byName.get(name);
+  if (!act) throw new Error(`nobody knows how to ${name}`);
+  return act;
+};

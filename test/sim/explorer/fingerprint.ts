@@ -1,0 +1,122 @@
+/**
+ * The state of a world in a few characters, so that a state seen before is recognised.
+ *
+ * Two states are the same when the world's objects, the operator's caches, what Ray and the processes know, and what is
+ * still to come of the script are the same, save for times, versions and random names. That is an abstraction: how long
+ * something has lasted is left out, except where a deadline is set. So a life is only cut short at a state that it did
+ * not pass before its last fault: it must have gone on.
+ */
+import { createHash } from "node:crypto";
+import type { Job, Pod } from "../../../src/api/kubernetes.ts";
+import type { Stored } from "../../../src/api/object.ts";
+import type { RayCluster } from "../../../src/api/raycluster.ts";
+import type { RayJob } from "../../../src/api/rayjob.ts";
+import type { Store } from "../../../src/machinery/kube/store.ts";
+import type { Operator } from "../../../src/wiring.ts";
+import type { World } from "../world.ts";
+import type { Replica } from "./replica.ts";
+
+const RESOURCES = ["ray.io/rayjobs", "ray.io/rayclusters", "/pods", "batch/jobs", "/services"] as const;
+const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+
+export interface Running {
+  readonly replica: Replica;
+  readonly operator: Operator;
+}
+
+export function fingerprint(world: World, replicas: readonly Running[], toCome: string): string {
+  const { storage } = world.kube;
+  const lines: string[] = [toCome];
+  const current = new Map<string, string>();
+  const roles = new Map<string, string>();
+  for (const resource of RESOURCES) {
+    for (const item of storage.all(resource)) {
+      const { uid, resourceVersion } = item.metadata;
+      current.set(uid, resourceVersion);
+      roles.set(uid, `${item.kind}${roles.size}`);
+      lines.push(`${roles.get(uid)} ${viewOf(item)}`);
+    }
+  }
+  for (const [uid, head] of world.ray.heads) {
+    const jobs = [...head.jobs.values()]
+      .map(({ status, message, script }) => `${status} ${message} ${script.running} ${script.end}`)
+      .join();
+    lines.push(`ray ${uid} ${JSON.stringify(head.mood)} ${[...head.nodes.values()].join()} ${jobs}`);
+    roles.set(head.session, `session of ${uid}`);
+  }
+  for (const { replica, operator } of replicas) {
+    if (replica.dead) continue;
+    lines.push(
+      `operator ${operator.ready} ${replica.held} ${[...replica.heard]
+        .map(([what, said]) => `${what}: ${said}`)
+        .sort()
+        .join()}`,
+    );
+    // What a cache shows differently from what is stored.
+    for (const [name, cache] of Object.entries(operator.caches as Record<string, { store: Store<Stored> }>)) {
+      const shown = cache.store.list();
+      for (const object of shown) {
+        if (current.get(object.metadata.uid) !== object.metadata.resourceVersion)
+          lines.push(`${name} shows ${viewOf(object)}`);
+      }
+      lines.push(`${name} ${shown.length}`);
+    }
+  }
+  const text = lines
+    .join("\n")
+    .replace(UID, (uid) => roles.get(uid) ?? "gone")
+    .replace(/session_\d+/g, (session) => roles.get(session) ?? "gone");
+  return createHash("sha1").update(text).digest("base64").slice(0, 16);
+}
+
+const views = new WeakMap<object, string>();
+function viewOf(object: object): string {
+  let view = views.get(object);
+  if (view === undefined) {
+    view = JSON.stringify(shape(object as Stored)).replace(/-[a-z0-9]{5}\b/g, "-*");
+    views.set(object, view);
+  }
+  return view;
+}
+
+/** Seconds on the wire, and everything that is only a time, as whether it is there. */
+const timeless = (_: string, value: unknown): unknown =>
+  typeof value === "string"
+    ? value.replace(/\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z| \+0000 UTC)?/g, "time")
+    : value;
+
+function shape(object: Stored): unknown {
+  const { name, labels, ownerReferences, finalizers, deletionTimestamp, generation } = object.metadata;
+  const attempt = labels?.["ray.io/execution-attempt"];
+  const meta = [object.kind, name, attempt, ownerReferences?.[0]?.uid, finalizers, deletionTimestamp !== undefined];
+  switch (object.kind) {
+    case "RayJob": {
+      const { status, spec } = object as Stored<RayJob>;
+      const stale = status?.observedGeneration !== undefined && status.observedGeneration !== generation;
+      const { rayClusterStatus: _, observedGeneration: __, ...rest } = status ?? {};
+      const { rayClusterSpec: ___, ...wanted } = spec;
+      return JSON.parse(JSON.stringify([...meta, object.metadata.uid, wanted, rest, stale], timeless));
+    }
+    case "RayCluster": {
+      const { status } = object as Stored<RayCluster>;
+      const conditions = status?.conditions?.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
+      return [...meta, status?.state, conditions, Object.keys(object.metadata.annotations ?? {})];
+    }
+    case "Pod": {
+      const { status } = object as Stored<Pod>;
+      const conditions = status?.conditions?.map(({ type, status }) => `${type}=${status}`);
+      const states = status?.containerStatuses?.map(({ state, restartCount }) => [
+        Object.keys(state ?? {}),
+        restartCount,
+      ]);
+      return [...meta, status?.phase, status?.reason, conditions, states];
+    }
+    case "Job": {
+      const { status, spec } = object as Stored<Job>;
+      const conditions = status?.conditions?.map(({ type, status }) => `${type}=${status}`);
+      return [...meta, status?.active, status?.failed, status?.succeeded, conditions, spec?.backoffLimit];
+    }
+    default:
+      return meta;
+  }
+}

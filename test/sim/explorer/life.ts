@@ -1,0 +1,418 @@
+/**
+ * One life under one schedule: a world, an operator, a RayJob, and whatever the schedule has happen to them.
+ *
+ * Answers: at which points what could have happened, through which states it went, what must never be and was, and how
+ * it ended. A life stops early at a state that another life has gone on from.
+ * Next: acts.ts and replica.ts for what can happen, oracles.ts for what must not, explore.ts for which lives are lived.
+ */
+import type { Pod } from "../../../src/api/kubernetes.ts";
+import { LABEL } from "../../../src/api/labels.ts";
+import type { KubeObject, Stored } from "../../../src/api/object.ts";
+import type { RayJob } from "../../../src/api/rayjob.ts";
+import { configFrom } from "../../../src/config.ts";
+import type { RayCommand } from "../../../src/domain/rayjob/ray.ts";
+import type { PassTrace } from "../../../src/machinery/controller.ts";
+import { rayJobs } from "../../../src/machinery/kube/resources.ts";
+import type { KubeRequest, Transport } from "../../../src/machinery/kube/transport.ts";
+import { silent } from "../../../src/machinery/logger.ts";
+import { settle } from "../../../src/machinery/virtualClock.ts";
+import type { RayRequest } from "../../../src/ray/transport.ts";
+import { startOperator } from "../../../src/wiring.ts";
+import { rayJob } from "../../support/manifests.ts";
+import { type PodBehaviour, prompt } from "../fakeKubelet.ts";
+import { World } from "../world.ts";
+import { actOf, acts } from "./acts.ts";
+import { Chooser, type Point, type PointKind, type Schedule, USUAL } from "./choices.ts";
+import { fingerprint, type Running } from "./fingerprint.ts";
+import { type Lifecycle, lifecycleOf, type Scripted } from "./lifecycles.ts";
+import { Oracles } from "./oracles.ts";
+import { Replica, type Surroundings } from "./replica.ts";
+
+/** How it goes on from a state: to which end, and past how many alternatives. */
+export interface Future {
+  readonly end: string;
+  readonly alternatives: number;
+}
+
+export interface Outcome {
+  /** All points that were met. */
+  readonly points: readonly Point[];
+  /** Alternatives at the points that were not met any more because the rest of the life is known. */
+  readonly alternativesAfter: number;
+  /** States, each with the number of points before it. */
+  readonly states: readonly (readonly [state: string, points: number])[];
+  /** The end in one text; of a life cut short, the end of the one it joined. */
+  readonly end: string;
+  readonly cut: boolean;
+  readonly violations: readonly string[];
+}
+
+export interface LifeOptions {
+  /** States whose future is known. */
+  readonly seen?: ReadonlyMap<string, Future>;
+  /** Told of everything that happens, for a timeline. */
+  readonly tell?: (time: number, who: string, what: string) => void;
+}
+
+const MINUTE = 60_000;
+/** A successor takes over so long after an operator has died. */
+const SUCCESSION = 2000;
+/** Longer than the longest back-off: what does nothing for so long does nothing any more. */
+const QUIET = 70_000;
+/** From the last fault to the end of the life. */
+const PATIENCE = 40 * MINUTE;
+const MOST_STEPS = 30_000;
+const MOST_PASSES = 5000;
+/** Longer than the controllers' longest sleep. */
+const LONG = 11 * MINUTE;
+const CONFIG = configFrom({ flags: { "enable-leader-election": false } });
+
+export class Life implements Surroundings {
+  readonly lifecycle: Lifecycle;
+  readonly world: World;
+  readonly oracles: Oracles;
+  /** What Pods do, by UID: an accident changes it. */
+  readonly behaviours = new Map<string, { -readonly [K in keyof PodBehaviour]: PodBehaviour[K] }>();
+  readonly clock: World["clock"];
+  readonly kubernetes: Transport;
+  readonly ray: World["ray"];
+  rivals = 0;
+  readonly #chooser: Chooser;
+  readonly #options: LifeOptions;
+  readonly #replicas: Running[] = [];
+  readonly #script: Scripted[];
+  readonly #jobs: Lifecycle["jobs"][number][];
+  #chief: Replica | undefined;
+  #succession = SUCCESSION;
+  #underWay = 0;
+  #passes = 0;
+  #changed = true;
+  #changedAt: number;
+  #ended = false;
+
+  constructor({ lifecycle, deviations }: Schedule, options: LifeOptions = {}) {
+    this.lifecycle = lifecycleOf(lifecycle);
+    this.#options = options;
+    this.#chooser = new Chooser(deviations);
+    this.#script = [...this.lifecycle.script];
+    this.#jobs = [...this.lifecycle.jobs];
+    this.world = new World({
+      pod: (pod) => {
+        // A submitter takes its time to go, as one that ends a connection does.
+        const isRays = pod.metadata.labels?.[LABEL.nodeType] !== undefined;
+        const behaviour = { ...prompt, terminate: isRays ? 1000 : 8000 };
+        this.behaviours.set(pod.metadata.uid, behaviour);
+        return behaviour;
+      },
+      job: (request, head) => {
+        const [uid] = [...this.world.ray.heads].find(([, candidate]) => candidate === head)!;
+        this.oracles.submitted(uid, request.submission_id);
+        this.#tell("Ray", () => `takes job ${request.submission_id}`);
+        return this.#jobs.length > 1 ? this.#jobs.shift()! : this.#jobs[0]!;
+      },
+    });
+    const { clock, kube, ray } = this.world;
+    this.clock = clock;
+    this.kubernetes = kube.transport;
+    this.ray = ray;
+    this.#changedAt = clock.now();
+    this.oracles = new Oracles(this.world);
+    this.#chooser.onDeviation = (point, choice) => this.#tell("FAULT", () => `${choice} at ${point.what()}`);
+    kube.storage.listen(({ resource, type, object, old }) => {
+      if (resource.endsWith("events") || resource.endsWith("endpointslices")) return;
+      this.#changed = true;
+      this.#changedAt = clock.now();
+      if (type === "DELETED") this.behaviours.delete(object.metadata.uid);
+      this.#tell("stored", () => changeInWords(type, object, old));
+    });
+    ray.onChange(() => {
+      this.#changed = true;
+    });
+  }
+
+  get chief(): Replica {
+    return this.#chief!;
+  }
+
+  async run(): Promise<Outcome> {
+    const states: [string, number][] = [];
+    const before = new Set<string>();
+    const violations: string[] = [];
+    let joined: Future | undefined;
+    try {
+      this.#startChief();
+      await this.create();
+      await settle();
+      let exhaustedAt: number | undefined;
+      for (let steps = 0; ; steps++) {
+        if (this.#changed) {
+          this.#changed = false;
+          const state = fingerprint(this.world, this.#replicas, this.#toCome());
+          states.push([state, this.#chooser.points.length]);
+          if (!this.#chooser.exhausted || this.#underWay > 0) before.add(state);
+          else if (!before.has(state)) {
+            joined = this.#options.seen?.get(state);
+            if (joined) break;
+          }
+          await this.#followScript();
+          await this.#chooseAct();
+        }
+        if (this.#isOver()) break;
+        const free = this.#chooser.exhausted && this.#underWay === 0;
+        exhaustedAt = free ? (exhaustedAt ?? this.clock.now()) : undefined;
+        const overdue = exhaustedAt !== undefined && this.clock.now() - exhaustedAt > PATIENCE;
+        if (overdue || steps > MOST_STEPS || this.#passes > MOST_PASSES || !(await this.clock.step())) {
+          violations.push(`it does not settle: ${this.#describe()}`);
+          break;
+        }
+        if (this.oracles.violations.length > 0 && this.#options.tell === undefined) break;
+      }
+      if (!joined && violations.length === 0 && this.oracles.all().length === 0) {
+        this.oracles.settled();
+        violations.push(...(await this.#isQuiet()));
+      }
+    } finally {
+      this.#ended = true;
+      for (const { replica } of this.#replicas) replica.kill();
+      await this.world.close().catch(() => {
+        // Its complaint is the invariants', which are reported below.
+      });
+    }
+    const { points } = this.#chooser;
+    return {
+      points,
+      alternativesAfter: joined?.alternatives ?? 0,
+      states,
+      end: joined?.end ?? this.#end(),
+      cut: joined !== undefined,
+      violations: [...this.oracles.all(), ...violations],
+    };
+  }
+
+  /** The user applies the RayJob. */
+  create(): Promise<unknown> {
+    const { spec } = this.lifecycle;
+    return this.world.client.create(rayJobs, rayJob(spec));
+  }
+
+  rival(lag: number): void {
+    this.rivals++;
+    this.#start(new Replica(`rival${lag > 0 ? " (late)" : ""}`, this, { lag, chooses: false }));
+  }
+
+  outage(milliseconds: number): void {
+    this.#succession = milliseconds;
+    this.chief.kill();
+  }
+
+  begin(): () => void {
+    this.#underWay++;
+    let done = false;
+    return () => {
+      if (!done) this.#underWay--;
+      done = true;
+      this.#changed = true;
+    };
+  }
+
+  choose(kind: PointKind, what: () => string, choices: readonly string[]): string {
+    return this.#ended ? USUAL : this.#chooser.choose(kind, what, choices);
+  }
+
+  died(replica: Replica): void {
+    if (this.#ended || replica !== this.#chief) return;
+    this.#tell(replica.name, () => "is killed");
+    const done = this.begin();
+    this.clock.after(this.#succession, () => {
+      this.#startChief();
+      done();
+    });
+    this.#succession = SUCCESSION;
+  }
+
+  sends(replica: Replica, request: KubeRequest): void {
+    this.oracles.sends(request);
+    this.#tell(replica.name, () => `sends ${request.method} ${request.path.replace(/^.*namespaces\/default\//, "")}`);
+  }
+
+  stops(jobId: string): void {
+    this.oracles.stopAsked(jobId);
+    this.#tell("Ray", () => `is asked to stop ${jobId}`);
+  }
+
+  submits(request: RayRequest): void {
+    this.oracles.submits(request, this.world.ray.at(request.dashboard));
+  }
+
+  async forestall({ path, body }: KubeRequest, how: "touch" | "delete" | "same" | "stranger"): Promise<void> {
+    const { request } = this.kubernetes;
+    const object = path.replace(/\/status$/, "");
+    switch (how) {
+      case "touch": {
+        const headers = { "content-type": "application/merge-patch+json" };
+        const annotations = { touched: String(this.clock.now()) };
+        await request({ method: "PATCH", path: object, headers, body: { metadata: { annotations } } });
+        return;
+      }
+      case "delete":
+        await request({ method: "DELETE", path: object, body: {} });
+        return;
+      case "same":
+        await request({ method: "POST", path, body });
+        return;
+      case "stranger": {
+        const { metadata, ...rest } = body as KubeObject;
+        const { ownerReferences: _, labels: __, ...others } = metadata;
+        const { status } = await request({ method: "POST", path, body: { ...rest, metadata: others } });
+        const taken = status < 300;
+        const done = this.begin();
+        this.clock.after(20_000, () => {
+          const query = { propagationPolicy: "Background", gracePeriodSeconds: "0" };
+          void request({ method: "DELETE", path: `${path}/${metadata.name}`, query }).finally(done);
+          if (taken) this.oracles.strangerLeft();
+        });
+      }
+    }
+  }
+
+  #startChief(): void {
+    this.#chief = new Replica(`operator-${this.#replicas.length}`, this);
+    this.#start(this.#chief);
+  }
+
+  #start(replica: Replica): Running {
+    const operator = startOperator({
+      transport: replica.transport,
+      rayTransport: replica.rayTransport,
+      clock: replica.clock,
+      config: CONFIG,
+      log: silent,
+      identity: replica.name,
+      onPass: (trace) => {
+        this.#passes++;
+        this.#tell(replica.name, () => passInWords(trace));
+      },
+    });
+    const running = { replica, operator };
+    this.#replicas.push(running);
+    this.#tell(replica.name, () => "starts");
+    return running;
+  }
+
+  get #job(): Stored<RayJob> | undefined {
+    return this.world.kube.storage.all("ray.io/rayjobs")[0] as Stored<RayJob> | undefined;
+  }
+
+  async #followScript(): Promise<void> {
+    const [next] = this.#script;
+    if (next === undefined || this.#job?.status?.jobDeploymentStatus !== next.in) return;
+    const status = this.#job.status;
+    if (next.when === "running" && status.jobStatus !== "RUNNING") return;
+    if (next.when === "submitter" && !actOf("evict-submitter").can(this)) return;
+    if (!actOf(next.act).can(this)) return;
+    this.#script.shift();
+    this.#tell("script", () => next.act);
+    await actOf(next.act).act(this);
+    await settle();
+  }
+
+  async #chooseAct(): Promise<void> {
+    const possible = acts.filter((act) => act.can(this)).map(({ name }) => name);
+    const choice = this.choose("state", () => `users, nodes and others at ${this.#describe()}`, possible);
+    if (choice === USUAL) return;
+    await actOf(choice).act(this);
+    await settle();
+  }
+
+  /** What has not happened yet of what is laid down, and what the fingerprint would not know. */
+  #toCome(): string {
+    const { spec } = this.lifecycle;
+    const timed = spec.activeDeadlineSeconds !== undefined || spec.preRunningDeadlineSeconds !== undefined;
+    const started = this.#job?.status?.startTime;
+    const age = timed && started ? Math.floor((this.clock.now() - Date.parse(started)) / 1000) : "";
+    const replicas = this.#replicas.filter(({ replica }) => !replica.dead).length;
+    return JSON.stringify([this.#jobs, this.#script, age, replicas, this.#underWay, this.oracles.all().length]);
+  }
+
+  #isOver(): boolean {
+    if (this.#underWay > 0 || !this.#chooser.exhausted || this.clock.now() - this.#changedAt < QUIET) return false;
+    const phase = this.#job?.status?.jobDeploymentStatus;
+    const suspended = phase === "Suspended" && this.#job?.spec.suspend === true;
+    return this.#job === undefined || phase === "Complete" || phase === "Failed" || suspended;
+  }
+
+  /** Nothing is left to do: neither for those who are there, nor for one who looks at all of it anew. */
+  async #isQuiet(): Promise<string[]> {
+    const writes = () => this.#replicas.reduce((sum, { replica }) => sum + replica.writes, 0);
+    const before = writes();
+    await this.clock.advance(LONG);
+    if (writes() > before) return [`after all was settled it wrote ${writes() - before} times more`];
+    this.#start(new Replica("newcomer", this, { chooses: false }));
+    await this.clock.advance(15_000);
+    return writes() > before ? [`an operator that came when all was settled wrote ${writes() - before} times`] : [];
+  }
+
+  #end(): string {
+    const storage = this.world.kube.storage;
+    const { status } = this.#job ?? {};
+    const left = ["ray.io/rayclusters", "/pods", "/services", "batch/jobs"].flatMap((resource) =>
+      storage.all(resource).map(({ kind, metadata }) => `${kind} ${nameless(metadata.name)}`),
+    );
+    return JSON.stringify({
+      phase: this.#job ? (status?.jobDeploymentStatus ?? "") : "gone",
+      jobStatus: status?.jobStatus,
+      attempt: status?.executionAttempt,
+      succeeded: status?.succeeded,
+      failed: status?.failed,
+      attempts: status?.attempts?.map(({ number, jobStatus, reason }) => [number, jobStatus, reason]),
+      conditions: status?.conditions?.map(({ type, status: holds }) => `${type}=${holds}`).sort(),
+      left,
+      submissions: this.world.submissions.length,
+    });
+  }
+
+  #describe(): string {
+    const job = this.#job;
+    const pods = this.world.kube.storage.all("/pods") as unknown as readonly Stored<Pod>[];
+    const { jobDeploymentStatus = "new", jobStatus = "", executionAttempt = "-" } = job?.status ?? {};
+    const shown = pods.map(({ metadata, status }) => `${metadata.name} ${status?.phase}`).join(", ");
+    return `${job ? `${jobDeploymentStatus} ${jobStatus} (attempt ${executionAttempt})` : "no RayJob"}; ${shown}`;
+  }
+
+  #tell(who: string, what: () => string): void {
+    this.#options.tell?.(this.clock.now(), who, what());
+  }
+}
+
+const nameless = (name: string) => name.replace(/-[a-z0-9]{5}(?=-|$)/g, "");
+
+function passInWords({ controller, result, decision, outcome, error }: PassTrace<RayCommand>): string {
+  const does = decision?.effects.map((effect) => ("why" in effect ? `${effect.do}: ${effect.why}` : "")).join("; ");
+  const failed = outcome?.failures.map((failure) => `${failure.tried}: ${failure.error} (${failure.kind})`).join("; ");
+  return [
+    `${controller}: ${decision?.summary ?? result}`,
+    does && `does [${does}]`,
+    outcome && outcome.status !== "unchanged" && `status ${outcome.status}`,
+    failed && `NOT DONE ${failed}`,
+    error !== undefined && `FAILED ${error}`,
+  ]
+    .filter(Boolean)
+    .join(", ");
+}
+
+function changeInWords(type: string, object: KubeObject, old: KubeObject | undefined): string {
+  const look = (one: KubeObject | undefined) => {
+    const status = (one as { status?: Record<string, unknown> } | undefined)?.status ?? {};
+    const words = ["jobDeploymentStatus", "jobStatus", "executionAttempt", "state", "phase", "failed", "reason"]
+      .filter((field) => status[field] !== undefined)
+      .map((field) => `${field}=${status[field]}`);
+    const ready = (status["conditions"] as { type: string; status: string }[] | undefined)
+      ?.filter(({ status }) => status === "True")
+      .map(({ type }) => type);
+    return [...words, ready?.length ? `[${ready.join()}]` : "", one?.metadata.deletionTimestamp ? "leaving" : ""]
+      .filter(Boolean)
+      .join(" ");
+  };
+  const now = look(object);
+  return `${object.kind} ${object.metadata.name} ${type === "MODIFIED" ? `${look(old)} -> ${now}` : `${type} ${now}`}`;
+}

@@ -1,0 +1,159 @@
+/**
+ * The lives that are explored, a line each: what the user asks for, what the job does, what the user does meanwhile.
+ *
+ * A further one is a further line; all faults are explored in it.
+ */
+import type { RayJobSpec } from "../../../src/api/rayjob.ts";
+import { clusterSpec } from "../../support/manifests.ts";
+import { fails, type JobScript, runsForEver, succeeds } from "../fakeRay.ts";
+
+/** What the user, or an accident, does once, when the RayJob's stored version is in this phase (of this attempt). */
+export interface Scripted {
+  readonly in: string;
+  readonly act: string;
+  /** The act waits until Ray runs the job; or until the submitter's Pod is there. */
+  readonly when?: "running" | "submitter" | "submitted";
+}
+
+export interface Lifecycle {
+  readonly name: string;
+  readonly spec: Partial<RayJobSpec>;
+  /** What the jobs do that Ray is given, in order; the last again and again. */
+  readonly jobs: readonly JobScript[];
+  readonly script: readonly Scripted[];
+  /** How it ends when nothing else happens; `gone`: the RayJob is. */
+  readonly end: "Complete" | "Failed" | "Suspended" | "gone";
+  /** Pairs of faults are explored here, too. */
+  readonly core?: boolean;
+}
+
+const HTTP = { submissionMode: "HTTPMode" } as const;
+/** Long enough that whatever happens to it happens while it runs. */
+const long = succeeds(120_000);
+const short = succeeds(3000);
+const failing = fails(3000);
+
+type Extra = Partial<Pick<Lifecycle, "jobs" | "script" | "core">>;
+function life(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
+  return { name, end, spec: { rayClusterSpec: clusterSpec(1), ...spec }, jobs: [short], script: [], ...extra };
+}
+
+const once = (phase: string, act: string, when?: Scripted["when"]): Scripted[] => [
+  { in: phase, act, ...(when && { when }) },
+];
+const retryable = { backoffLimit: 1 };
+
+export const lifecycles: readonly Lifecycle[] = [
+  life("success", "Complete", {}, { core: true }),
+  life("success-http", "Complete", HTTP, { core: true }),
+  life("failure", "Failed", {}, { jobs: [failing] }),
+  life("failure-http", "Failed", HTTP, { jobs: [failing] }),
+  life("retry", "Complete", retryable, { jobs: [failing, short], core: true }),
+  life("retry-http", "Complete", { ...retryable, ...HTTP }, { jobs: [failing, short], core: true }),
+  life("retries-exhausted", "Failed", retryable, { jobs: [failing] }),
+  life("retries-exhausted-http", "Failed", { ...retryable, ...HTTP }, { jobs: [failing] }),
+  life("suspend-in-initializing", "Complete", {}, { script: once("Initializing", "suspend-resume") }),
+  life(
+    "suspend-in-running",
+    "Complete",
+    {},
+    { jobs: [long, short], script: once("Running", "suspend-resume", "running"), core: true },
+  ),
+  life("suspend-in-running-http", "Complete", HTTP, {
+    jobs: [long, short],
+    script: once("Running", "suspend-resume", "running"),
+    core: true,
+  }),
+  life("suspend-before-submission", "Complete", {}, { script: once("Running", "suspend-resume") }),
+  life("suspend-in-retrying", "Complete", retryable, {
+    jobs: [failing, short],
+    script: once("Retrying", "suspend-resume"),
+  }),
+  life("suspend-for-good", "Suspended", {}, { jobs: [long], script: once("Running", "suspend", "running") }),
+  life("suspended-from-birth", "Complete", { suspend: true }, { script: once("Suspended", "resume") }),
+  life("delete-in-initializing", "gone", {}, { script: once("Initializing", "delete") }),
+  life("delete-before-submission", "gone", {}, { script: once("Running", "delete") }),
+  life("delete-in-running", "gone", {}, { jobs: [long], script: once("Running", "delete", "running"), core: true }),
+  life("delete-in-running-http", "gone", HTTP, {
+    jobs: [long],
+    script: once("Running", "delete", "running"),
+    core: true,
+  }),
+  life("delete-in-retrying", "gone", retryable, { jobs: [failing, short], script: once("Retrying", "delete") }),
+  life(
+    "delete-in-suspending",
+    "gone",
+    {},
+    { jobs: [long], script: [...once("Running", "suspend", "running"), ...once("Suspending", "delete")] },
+  ),
+  life(
+    "delete-in-suspended",
+    "gone",
+    {},
+    { jobs: [long], script: [...once("Running", "suspend", "running"), ...once("Suspended", "delete")] },
+  ),
+  life("delete-when-complete", "gone", {}, { script: once("Complete", "delete") }),
+  life("deadline-in-initializing", "Failed", { activeDeadlineSeconds: 2 }),
+  life("deadline-met", "Complete", { activeDeadlineSeconds: 120 }),
+  life("deadline-in-running", "Failed", { activeDeadlineSeconds: 20, backoffLimit: 2 }, { jobs: [runsForEver] }),
+  life("deadline-in-running-http", "Failed", { activeDeadlineSeconds: 20, ...HTTP }, { jobs: [runsForEver] }),
+  life("deadline-before-running", "Failed", { preRunningDeadlineSeconds: 2 }),
+  life(
+    "deadline-in-second-attempt",
+    "Failed",
+    { activeDeadlineSeconds: 25, ...retryable },
+    { jobs: [failing, runsForEver] },
+  ),
+  life("head-lost", "Complete", retryable, {
+    jobs: [long, short],
+    script: once("Running", "delete-head", "running"),
+    core: true,
+  }),
+  life(
+    "head-lost-http",
+    "Complete",
+    { ...retryable, ...HTTP },
+    { jobs: [long, short], script: once("Running", "delete-head", "running"), core: true },
+  ),
+  life("head-lost-for-good", "Failed", {}, { jobs: [long], script: once("Running", "evict-head", "running") }),
+  life("submitter-lost-early", "Complete", {}, { script: once("Running", "evict-submitter", "submitter"), core: true }),
+  life(
+    "submitter-lost-late",
+    "Complete",
+    { submitterConfig: { backoffLimit: 0 } },
+    { jobs: [succeeds(15_000)], script: once("Running", "evict-submitter", "running"), core: true },
+  ),
+  life(
+    "submitter-deleted-late",
+    "Complete",
+    {},
+    { jobs: [succeeds(15_000)], script: once("Running", "delete-submitter", "running") },
+  ),
+  life(
+    "submitter-deleted-twice",
+    "Complete",
+    {},
+    {
+      jobs: [succeeds(25_000)],
+      script: [
+        ...once("Running", "delete-submitter", "running"),
+        ...once("Running", "delete-submitter", "submitter"),
+        ...once("Running", "delete-submitter", "submitter"),
+      ],
+    },
+  ),
+  life("cluster-deleted", "Complete", retryable, {
+    jobs: [long, short],
+    script: once("Running", "delete-cluster", "running"),
+  }),
+  life("cluster-deleted-early", "Complete", {}, { script: once("Initializing", "delete-cluster") }),
+  life("recreated", "Complete", {}, { jobs: [long, short], script: once("Running", "recreate", "running") }),
+  life("recreated-http", "Complete", HTTP, { jobs: [long, short], script: once("Running", "recreate", "running") }),
+];
+
+/** Throws when there is none of that name. */
+export function lifecycleOf(name: string): Lifecycle {
+  const found = lifecycles.find((lifecycle) => lifecycle.name === name);
+  if (!found) throw new Error(`there is no lifecycle "${name}"`);
+  return found;
+}

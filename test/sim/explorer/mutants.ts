@@ -1,0 +1,347 @@
+/**
+ * Planted bugs, of the kinds that real operators had: the explorer must find each, or its alphabet is too small.
+ *
+ * A line each: where, what is changed, and in which lifecycles (and by which faults, where it would take long) it must
+ * show. The text that is replaced must be in the file, so that a mutant cannot rot unnoticed.
+ */
+export interface Mutant {
+  readonly name: string;
+  /** Below src/. */
+  readonly file: string;
+  readonly replace: readonly (readonly [from: string, to: string])[];
+  readonly in: readonly string[];
+  /** Only these are tried; all when absent. */
+  readonly faults?: readonly string[];
+}
+
+const job = (file: string) => `domain/rayjob/${file}.ts`;
+const LAG = ["late-3", "late-40", "relist", "rival-late"];
+const CRASH = ["crash-before", "crash-after"];
+const SERVER = ["conflict", "500", "429", "timeout-done", "timeout-undone", "reset-done", "reset-undone", "late"];
+
+export const mutants: readonly Mutant[] = [
+  // Names, and who owns what bears them.
+  {
+    name: "a random name, looked for and then created",
+    file: job("cluster"),
+    replace: [
+      [
+        "name: record.rayClusterName,\n      namespace,",
+        "generateName: `${record.rayClusterName}-`,\n      namespace,",
+      ],
+    ],
+    in: ["success"],
+  },
+  {
+    name: "a stranger adopted by its name",
+    file: "machinery/perform.ts",
+    replace: [['!== owner) return "stranger"', '!== owner) return "ours"']],
+    in: ["success"],
+    faults: ["exists-other"],
+  },
+  {
+    name: "a submitter of an earlier attempt taken for ours",
+    file: job("submitter"),
+    replace: [["...attemptLabels(job, record),", ""]],
+    in: ["retry", "success"],
+    faults: ["evict-submitter", ...LAG],
+  },
+  {
+    name: "children without an owner",
+    file: job("cluster"),
+    replace: [["ownerReferences: [ownedBy(job)],", "ownerReferences: [],"]],
+    in: ["success", "delete-in-running"],
+  },
+  // Leaving an attempt.
+  {
+    name: "the attempt raised before it is cleaned up",
+    file: job("retry"),
+    replace: [["if (waiting) return waiting;", ""]],
+    in: ["retry"],
+  },
+  {
+    name: "a barrier on the RayCluster object alone",
+    file: job("children"),
+    replace: [
+      ['return extent === "owners" ? owners : [...owners, ...some.pods];', "return [...some.rayClusters];"],
+      ['if (extent === "owners") return owners;', "return owners.slice(0, 2);"],
+    ],
+    in: ["suspend-in-running"],
+  },
+  {
+    name: "Suspended said at once",
+    file: job("suspend"),
+    replace: [
+      [
+        "return waiting ?? becomeSuspended(observed, statusOf(observed.job), now);",
+        "return becomeSuspended(observed, statusOf(observed.job), now);",
+      ],
+    ],
+    in: ["suspend-in-running"],
+  },
+  {
+    name: "absence believed from the cache",
+    file: job("absence"),
+    replace: [
+      ["const proven = proof(observed, questions);", "const proven = { left: 0 } as ReturnType<typeof proof>;"],
+    ],
+    in: ["suspend-in-running"],
+    faults: ["late-40"],
+  },
+  {
+    name: "release told while Pods are there",
+    file: job("finish"),
+    replace: [
+      ["if (holding.length > 0)", "if (false)"],
+      ['if (proven === "unasked")', "if (false)"],
+      ["if (proven.left > 0)", "if (false)"],
+    ],
+    in: ["success"],
+  },
+  {
+    name: "one attempt too many",
+    file: job("ending"),
+    replace: [["failed <= (backoffLimit ?? 0) &&", "failed <= (backoffLimit ?? 0) + 1 &&"]],
+    in: ["retries-exhausted"],
+  },
+  {
+    name: "an attempt number skipped",
+    file: job("records"),
+    replace: [["known >= 0 ? known + 1", "known >= 0 ? known + 2"]],
+    in: ["retry"],
+  },
+  {
+    name: "a deadline that is retried",
+    file: job("ending"),
+    replace: [['["DeadlineExceeded", "JobStatusCheckTimeoutExceeded"]', "[]"]],
+    in: ["deadline-in-running"],
+  },
+  // Memory.
+  {
+    name: "failures counted in memory",
+    file: "wiring.ts",
+    replace: [
+      ["const refused = new Map", "const counts = new Map<string, number>();\n  const refused = new Map"],
+      [
+        "return decideRayJob(observed, now);",
+        "const d = decideRayJob(observed, now); const f = d.status?.['failed'] as number | undefined; const u = observed.job.metadata.uid; if (f === undefined || f <= (observed.job.status?.failed ?? 0)) return d; const n = (counts.get(u) ?? 0) + 1; counts.set(u, n); return { ...d, status: { ...d.status, failed: n } };",
+      ],
+    ],
+    in: ["retries-exhausted"],
+    faults: [...CRASH, "conflict", "outage"],
+  },
+  {
+    name: "submitted, known in memory only",
+    file: job("start"),
+    replace: [["submissionStartTime: toWire(now),", ""]],
+    in: ["success"],
+  },
+  {
+    name: "the session not journalled",
+    file: job("start"),
+    replace: [["raySession: fresh.session,", ""]],
+    in: ["success", "success-http"],
+  },
+  {
+    name: "a journal that is written anew each time",
+    file: job("learn"),
+    replace: [["observedTime: pass.record.observedTime ?? toWire(now),", "observedTime: toWire(now),"]],
+    in: ["success", "submitter-lost-late"],
+    faults: [...CRASH, "outage"],
+  },
+  {
+    name: "the end forgotten while the log is waited for",
+    file: job("run"),
+    replace: [["const end = journalled ?? (judged", "const end = (judged"]],
+    in: ["success"],
+    faults: ["evict-head", "delete-head", "ray-forgets"],
+  },
+  // Writes.
+  {
+    name: "a blind status write",
+    file: "machinery/perform.ts",
+    replace: [["const body = { metadata: { resourceVersion }, status };", "const body = { status };"]],
+    in: ["success"],
+  },
+  {
+    name: "a delete without UID",
+    file: "machinery/perform.ts",
+    replace: [["{ uid, propagation, gracePeriodSeconds }", "{ propagation, gracePeriodSeconds }"]],
+    in: ["success"],
+  },
+  {
+    name: "an event before the write it tells of",
+    file: "machinery/perform.ts",
+    replace: [
+      [
+        "  let status: Outcome",
+        "  for (const event of decision.events) tools.events.record(primary, event);\n  let status: Outcome",
+      ],
+    ],
+    in: ["success"],
+    faults: [...CRASH, ...SERVER],
+  },
+  {
+    name: "a terminal status judged again",
+    file: job("decide"),
+    replace: [["Failed: finish,", "Failed: run,"]],
+    in: ["failure", "head-lost-for-good"],
+  },
+  {
+    name: "a terminal phase beside a running job",
+    file: job("ending"),
+    replace: [["    jobStatus,\n    reason,\n    message,\n    failed,", "    reason,\n    message,\n    failed,"]],
+    in: ["head-lost-for-good"],
+  },
+  {
+    name: "a write that failed is not tried again",
+    file: "machinery/controller.ts",
+    replace: [["const delay = this.#queue.retry(key, Math.max(...asked));", "const delay = 0;"]],
+    in: ["success", "success-http", "retry"],
+    faults: SERVER,
+  },
+  {
+    name: "a change while a key is worked on is missed",
+    file: "machinery/queue.ts",
+    replace: [["if (this.#again.delete(key)) this.#makeReady(key);", "this.#again.delete(key);"]],
+    in: ["success", "retry"],
+  },
+  {
+    name: "a failed pass is not repeated",
+    file: "machinery/controller.ts",
+    replace: [["const delay = this.#queue.retry(key, atLeast);", "const delay = atLeast;"]],
+    in: ["success", "retry", "suspend-in-running"],
+    faults: ["500", "reset", "429"],
+  },
+  // The cache.
+  {
+    name: "a watch that breaks for good",
+    file: "machinery/kube/informer.ts",
+    replace: [["delay = Math.max(asked ?? 0, this.#longer(delay));", "return;"]],
+    in: ["success"],
+    faults: ["broken"],
+  },
+  {
+    name: "a forgotten past is not listed again",
+    file: "machinery/kube/informer.ts",
+    replace: [["          version = undefined;\n          continue;", "          delay = 1000;\n          continue;"]],
+    in: ["success"],
+    faults: ["relist"],
+  },
+  {
+    name: "objects that went unseen stay in the cache",
+    file: "machinery/kube/store.ts",
+    replace: [["      this.#remove(key, old);\n      changes.push({ old });", ""]],
+    in: ["success", "suspend-in-running", "retry"],
+    faults: ["relist"],
+  },
+  {
+    name: "a RayCluster made for a RayJob that is elsewhere by now",
+    file: job("start"),
+    replace: [["if (!isStill(observed, jobs[0]) || clusters.length > 0) {", "if (clusters.length > 0) {"]],
+    in: ["suspend-in-initializing", "delete-in-initializing", "success", "cluster-deleted-early"],
+    faults: [...LAG, "suspend", "delete"],
+  },
+  {
+    name: "a submitter made for a RayJob that is elsewhere by now",
+    file: job("provide"),
+    replace: [["if (!isStill(observed, jobs[0]) || existing)", "if (existing)"]],
+    in: ["suspend-before-submission", "success", "retry"],
+    faults: LAG,
+  },
+  // Ray.
+  {
+    name: "the verdict from the submitter",
+    file: job("verdict"),
+    replace: [
+      [
+        '  { row: "h", when: (s) => s.otherSession,',
+        '  { row: "f", when: (s) => s.submitter.is === "failed", give: () => failed("f", "SubmissionFailed", "SubmissionFailed", "the submitter failed") },\n  { row: "h", when: (s) => s.otherSession,',
+      ],
+    ],
+    in: ["submitter-lost-late"],
+  },
+  {
+    name: "a timer judged before Ray is asked",
+    file: job("deadlines"),
+    replace: [["if (now < at || (askable && answer === undefined)) return false;", "if (now >= at) return true;"]],
+    in: ["deadline-met"],
+    faults: ["outage"],
+  },
+  {
+    name: "an answer older than the submission",
+    file: job("verdict"),
+    replace: [["const outdated = submit !== undefined &&", "const outdated = false &&"]],
+    in: ["success-http", "retry-http"],
+  },
+  {
+    name: "a second POST after an unknown outcome",
+    file: job("run"),
+    replace: [["if (!maySubmit || now < pausedUntil || ", "if ("]],
+    in: ["success-http"],
+    faults: ["timeout-done", "slow"],
+  },
+  {
+    name: "an answer of an earlier head",
+    file: job("start"),
+    replace: [
+      [
+        "answer && answer.requestedAt >= headFacts(cluster, observed.pods, undefined).changedAt ? answer : undefined;",
+        "answer;",
+      ],
+    ],
+    in: ["success", "success-http"],
+    faults: ["kill-head", "delete-head", "evict-head"],
+  },
+  {
+    name: "a silent dashboard taken for a lost head",
+    file: job("verdict"),
+    replace: [["when: (s) => s.headLost && s.silent && !s.faultTolerant,", "when: (s) => s.silent,"]],
+    in: ["success"],
+    faults: ["503", "hang", "refused"],
+  },
+  {
+    name: "a dashboard's error taken for not found",
+    file: "ray/dashboard.ts",
+    replace: [
+      [
+        'if (!isSuccess(response)) return { kind: "none", error: describe(response) };\n    const info',
+        'if (!isSuccess(response)) return { kind: "notFound" };\n    const info',
+      ],
+    ],
+    in: ["success", "success-http"],
+    faults: ["503"],
+  },
+  {
+    name: "a loss of the head that is not noticed",
+    file: job("verdict"),
+    replace: [["when: (s) => s.headLost && s.silent && !s.faultTolerant,", "when: () => false,"]],
+    in: ["head-lost-for-good"],
+    faults: ["dashboard-gone", "lose-head"],
+  },
+  {
+    name: "a stop at the deadline that is never sent",
+    file: job("deadlines"),
+    replace: [["if (target && mayStop(ray)) effects.push", "if (false) effects.push"]],
+    in: ["deadline-in-running"],
+  },
+  {
+    name: "a submitter made again and again",
+    file: job("provide"),
+    replace: [["if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job))) return {};", ""]],
+    in: ["submitter-deleted-twice"],
+  },
+  // Deletion.
+  {
+    name: "the finalizer dropped early",
+    file: job("deletion"),
+    replace: [["if (!target || !mayRun)", "if (true)"]],
+    in: ["delete-in-running"],
+  },
+  {
+    name: "no finalizer",
+    file: job("start"),
+    replace: [["if (!job.metadata.finalizers?.includes(FINALIZER.rayJob)) return addFinalizer(observed);", ""]],
+    in: ["delete-in-running"],
+  },
+];

@@ -1,0 +1,315 @@
+/**
+ * What must hold in every explored life, beyond test/sim/invariants.ts: looked at with each version that is stored, each
+ * request that is sent, and each job that Ray takes.
+ *
+ * A violation is a sentence. To add an oracle: a method that hears of one thing, and calls `#violated`.
+ */
+import type { Pod } from "../../../src/api/kubernetes.ts";
+import { LABEL } from "../../../src/api/labels.ts";
+import type { KubeObject, Stored } from "../../../src/api/object.ts";
+import type { RayJob } from "../../../src/api/rayjob.ts";
+import type { KubeRequest } from "../../../src/machinery/kube/transport.ts";
+import type { RayRequest } from "../../../src/ray/transport.ts";
+import type { Change } from "../../../src/simkube/storage.ts";
+import type { FakeHead } from "../fakeRay.ts";
+import type { World } from "../world.ts";
+
+const POD = "/pods";
+const JOB = "batch/jobs";
+const CLUSTER = "ray.io/rayclusters";
+const RAYJOB = "ray.io/rayjobs";
+const SERVICE = "/services";
+const ENDS = new Set(["Complete", "Failed"]);
+
+export class Oracles {
+  readonly violations: string[] = [];
+  readonly #world: World;
+  /** Jobs that Ray took, by RayJob and attempt. */
+  readonly #submissions = new Map<string, number>();
+  /** Submitters that were made, by RayJob and attempt. */
+  readonly #submitters = new Map<string, number>();
+  /** Phases and attempts that were ever stored, by RayJob: what an event may tell of. */
+  readonly #told = new Map<string, Set<string>>();
+  /** Ray was asked to stop this job, by its id. */
+  readonly #stopped = new Set<string>();
+  #resumes = 0;
+  #complained = false;
+  /** Ray could not be asked, or the job was disturbed: then a verdict may differ from what Ray would say. */
+  rayDisturbed = false;
+
+  constructor(world: World) {
+    this.#world = world;
+    world.kube.storage.listen((change) => this.#stored(change));
+  }
+
+  all(): readonly string[] {
+    return [...this.#world.invariants.violations, ...this.violations];
+  }
+
+  /** A user resumed the RayJob, which makes an attempt that no limit counts. */
+  resumed(): void {
+    this.#resumes++;
+  }
+
+  /** A stranger bore a name that was wanted, for a while: the user must have been told. */
+  strangerLeft(): void {
+    if (!this.#complained) this.#violated("a stranger bore the name of what was to be made, and nobody was told");
+  }
+
+  /** A replica sends a write. */
+  sends({ method, path, body }: KubeRequest): void {
+    if (path.includes("/events")) this.#event(body);
+    if (method === "DELETE") {
+      const { preconditions } = (body ?? {}) as { preconditions?: { uid?: string } };
+      if (!preconditions?.uid) this.#violated(`DELETE ${path} was sent without a UID`);
+    }
+    if ((method === "PATCH" || method === "PUT") && !path.includes("/events")) {
+      const { metadata } = (body ?? {}) as KubeObject;
+      if (!metadata?.resourceVersion) this.#violated(`${method} ${path} was sent without the version it is based on`);
+    }
+  }
+
+  /** Ray has taken a job of this id at this head (a Pod's UID). */
+  submitted(head: string, id: string): void {
+    const pod = this.#all<Pod>(POD).find(({ metadata }) => metadata.uid === head);
+    const { [LABEL.rayJobUID]: uid, [LABEL.executionAttempt]: attempt } = pod?.metadata.labels ?? {};
+    if (uid === undefined) return;
+    const count = add(this.#submissions, `${uid} ${attempt}`);
+    if (count > 1) this.#violated(`attempt ${attempt} was submitted ${count} times (${id})`);
+    const job = this.#job(uid);
+    const record = job?.status?.attempts?.at(-1);
+    // The record is written before anything is submitted.
+    if (job && record && (record.submissionStartTime === undefined || record.raySession === undefined)) {
+      this.#violated(`${id} was submitted before attempt ${attempt} was journalled as being submitted`);
+    }
+    if (job?.status?.jobDeploymentStatus === "Suspended") this.#violated(`${id} was submitted for a suspended RayJob`);
+  }
+
+  /** A job that Ray has is not submitted again: it is asked for first. */
+  submits({ body = "{}" }: RayRequest, head: FakeHead | undefined): void {
+    const { submission_id: id } = JSON.parse(body) as { submission_id: string };
+    if (head?.jobs.has(id)) this.#violated(`${id} was submitted though Ray has it`);
+  }
+
+  stopAsked(id: string): void {
+    this.#stopped.add(id);
+  }
+
+  /** At the end, when nothing moves any more. */
+  settled(): void {
+    const alive = new Set(this.#all<RayJob>(RAYJOB).map(({ metadata }) => metadata.uid));
+    for (const resource of [CLUSTER, JOB, POD, SERVICE]) {
+      for (const object of this.#all(resource)) {
+        const uid = rayJobOf(object);
+        if (uid !== undefined && !alive.has(uid)) {
+          this.#violated(`${object.kind} ${object.metadata.name} outlived its RayJob`);
+        }
+      }
+    }
+    for (const job of this.#all<RayJob>(RAYJOB)) {
+      const { status = {} } = job;
+      const clusters = this.#all(CLUSTER).filter((cluster) => rayJobOf(cluster) === job.metadata.uid);
+      const stray = clusters.filter(({ metadata }) => metadata.name !== status.rayClusterName);
+      for (const { metadata } of stray) this.#violated(`RayCluster ${metadata.name} is nobody's, and stays`);
+      const counted = status.attempts?.filter(({ number, jobStatus, reason }) => {
+        const last = number === status.executionAttempt && !ENDS.has(status.jobDeploymentStatus ?? "");
+        const stoppedInTime = jobStatus === "STOPPED" && reason?.startsWith("JobDeploymentStatus") === true;
+        return !last && reason !== undefined && jobStatus !== "SUCCEEDED" && !stoppedInTime;
+      }).length;
+      if (counted !== undefined && (status.failed ?? 0) !== counted) {
+        this.#violated(`failed is ${status.failed}, and ${counted} of the attempts have failed`);
+      }
+    }
+  }
+
+  #stored({ resource, type, object, old }: Change): void {
+    if (resource === RAYJOB) this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined, type);
+    if (type !== "ADDED") return;
+    const uid = rayJobOf(object);
+    if (uid === undefined) return;
+    const attempt = object.metadata.labels?.[LABEL.executionAttempt];
+    if (resource === JOB) {
+      const count = add(this.#submitters, `${uid} ${attempt}`);
+      if (count > 2) this.#violated(`attempt ${attempt} got ${count} submitters`);
+      this.#isExpected(uid, attempt, `submitter ${object.metadata.name}`);
+    }
+    if (resource === CLUSTER) {
+      this.#isExpected(uid, attempt, `RayCluster ${object.metadata.name}`);
+      const others = this.#all(CLUSTER).filter(
+        (other) =>
+          rayJobOf(other) === uid && other.metadata.uid !== object.metadata.uid && !other.metadata.deletionTimestamp,
+      );
+      for (const { metadata } of others) {
+        this.#violated(`RayCluster ${object.metadata.name} was made while ${metadata.name} was there`);
+      }
+    }
+  }
+
+  /** What is made is made for the attempt that is journalled, in a phase that makes something. */
+  #isExpected(uid: string, attempt: string | undefined, what: string): void {
+    const job = this.#job(uid);
+    if (!job) return;
+    const { executionAttempt, jobDeploymentStatus } = job.status ?? {};
+    if (String(executionAttempt) !== attempt) {
+      this.#violated(`${what} of attempt ${attempt} was made in attempt ${executionAttempt}`);
+    }
+    if (["Suspended", "Complete", "Failed", "Retrying", ""].includes(jobDeploymentStatus ?? "")) {
+      this.#violated(`${what} was made in phase ${jobDeploymentStatus}`);
+    }
+  }
+
+  #rayJob(job: Stored<RayJob>, old: Stored<RayJob> | undefined, type: Change["type"]): void {
+    const { uid, name } = job.metadata;
+    const { status: now = {}, spec } = job;
+    const before = old?.status ?? {};
+    if (type === "DELETED") {
+      this.#gone(job);
+      return;
+    }
+    const told = this.#told.get(uid) ?? new Set();
+    this.#told.set(uid, told);
+    const phase = now.jobDeploymentStatus ?? "";
+    told.add(phase);
+    if (now.executionAttempt !== undefined) told.add(`attempt ${now.executionAttempt}`);
+    for (const record of now.attempts ?? []) if (record.endTime) told.add(`end of attempt ${record.number}`);
+    const from = before.executionAttempt ?? -1;
+    const to = now.executionAttempt ?? -1;
+    const limit = (spec.backoffLimit ?? 0) + this.#resumes;
+    if (to > limit) this.#violated(`${name}: attempt ${to}, with ${limit} further ones allowed`);
+    if ((now.failed ?? 0) > (spec.backoffLimit ?? 0) + 1) this.#violated(`${name}: failed ${now.failed} times`);
+    if (to > from) {
+      for (const resource of [CLUSTER, JOB]) {
+        for (const left of this.#all(resource).filter((object) => rayJobOf(object) === uid)) {
+          this.#violated(`attempt ${to} began while ${left.kind} ${left.metadata.name} was there`);
+        }
+      }
+    }
+    if (phase === "Retrying" && ["DeadlineExceeded", "JobStatusCheckTimeoutExceeded"].includes(now.reason ?? "")) {
+      this.#violated(`${name}: tried again after ${now.reason}`);
+    }
+    const ended = ["SUCCEEDED", "FAILED", "STOPPED"].includes(before.jobStatus ?? "");
+    if (ended && to === from && now.jobStatus && now.jobStatus !== before.jobStatus) {
+      this.#violated(`${name}: jobStatus ${before.jobStatus} of attempt ${to} became ${now.jobStatus}`);
+    }
+    if (ENDS.has(before.jobDeploymentStatus ?? "")) {
+      for (const field of ["jobStatus", "endTime", "reason", "failed", "succeeded", "executionAttempt"] as const) {
+        if (now[field] !== before[field]) {
+          this.#violated(`${name}: ${field} of a job that is over went from ${before[field]} to ${now[field]}`);
+        }
+      }
+    }
+    const released = (status: typeof now) =>
+      status.conditions?.some(({ type, status }) => type === "ResourcesReleased" && status === "True") === true;
+    if ((phase === "Suspended" && before.jobDeploymentStatus !== "Suspended") || (released(now) && !released(before))) {
+      const holding = this.#all<Pod>(POD).filter(
+        (pod) =>
+          rayJobOf(pod) === uid &&
+          (phase === "Suspended" || !["Succeeded", "Failed"].includes(pod.status?.phase ?? "")),
+      );
+      const kept = [...this.#all(CLUSTER).filter((cluster) => rayJobOf(cluster) === uid), ...holding];
+      for (const { kind, metadata } of kept) {
+        this.#violated(`${name}: ${phase}, nothing held, and yet ${kind} ${metadata.name} is there`);
+      }
+    }
+    if (phase !== before.jobDeploymentStatus && ["Complete", "Failed", "Retrying"].includes(phase)) {
+      this.#verdict(job, phase);
+    }
+  }
+
+  /** The verdict is held against what Ray would have said in that moment. */
+  #verdict({ metadata: { name, uid }, status = {}, spec }: Stored<RayJob>, phase: string): void {
+    const record = status.attempts?.at(-1);
+    const heads = [...this.#world.ray.heads].filter(([, head]) => head.jobs.has(record?.jobId ?? ""));
+    const jobs = heads.map(([pod, head]) => ({ pod, head, job: head.jobs.get(record?.jobId ?? "")! }));
+    const mine = jobs.find(({ pod, head }) => {
+      const object = this.#all<Pod>(POD).find(({ metadata }) => metadata.uid === pod);
+      const well = object && !object.metadata.deletionTimestamp && object.status?.phase === "Running";
+      const cluster = this.#all(CLUSTER).find(({ metadata }) => metadata.name === record?.rayClusterName);
+      const clusterWell = cluster && !cluster.metadata.deletionTimestamp;
+      return (
+        well && clusterWell && rayJobOf(object) === uid && head.mood === "well" && head.session === record?.raySession
+      );
+    });
+    if (phase === "Complete" && status.jobStatus !== "SUCCEEDED" && status.jobStatus !== "STOPPED") {
+      this.#violated(`${name}: Complete with jobStatus ${status.jobStatus}`);
+    }
+    if (!mine || this.rayDisturbed) return;
+    const says = mine.job.status;
+    const stopped = this.#stopped.has(record?.jobId ?? "");
+    const overdue = status.reason === "DeadlineExceeded" && spec.activeDeadlineSeconds !== undefined && stopped;
+    if (phase !== "Complete" && (says === "SUCCEEDED" || (says === "RUNNING" && !overdue))) {
+      this.#violated(`${name}: ${phase} (${status.reason}), and Ray says ${says}`);
+    }
+    if (phase === "Complete" && (says === "RUNNING" || says === "PENDING" || says === "FAILED")) {
+      this.#violated(`${name}: Complete, and Ray says ${says}`);
+    }
+  }
+
+  /** Ray was asked to stop the job before the finalizer went. */
+  #gone({ metadata, status = {} }: Stored<RayJob>): void {
+    const record = status.attempts?.at(-1);
+    const id = record?.jobId;
+    if (id === undefined || this.rayDisturbed || this.#stopped.has(id)) return;
+    for (const [uid, head] of this.#world.ray.heads) {
+      const job = head.jobs.get(id);
+      const pod = this.#all(POD).find((candidate) => candidate.metadata.uid === uid);
+      const cluster = this.#all(CLUSTER).find((candidate) => candidate.metadata.name === record?.rayClusterName);
+      // What is on its way out ends the job by itself.
+      if (!pod || !cluster || pod.metadata.deletionTimestamp || cluster.metadata.deletionTimestamp) continue;
+      if (job && head.mood === "well" && job.status === "RUNNING") {
+        this.#violated(`${metadata.name} is gone, and Ray was never asked to stop its job`);
+      }
+    }
+  }
+
+  /** What is announced has happened. */
+  #event(body: unknown): void {
+    const {
+      regarding,
+      reason,
+      note = "",
+    } = (body ?? {}) as {
+      regarding?: { uid?: string };
+      reason?: string;
+      note?: string;
+    };
+    if (reason?.startsWith("FailedToCreate")) this.#complained = true;
+    const told = this.#told.get(regarding?.uid ?? "");
+    if (!told || reason === undefined) return;
+    const attempt = /[Aa]ttempt (\d+)/.exec(note)?.[1];
+    const needs: Readonly<Record<string, string>> = {
+      AttemptStarted: `attempt ${attempt}`,
+      AttemptFailed: `end of attempt ${attempt}`,
+      AttemptSucceeded: `end of attempt ${attempt}`,
+      Suspended: "Suspended",
+      Suspending: "Suspending",
+      Resumed: `attempt ${attempt}`,
+    };
+    const needed = needs[reason];
+    if (needed !== undefined && !told.has(needed)) this.#violated(`event ${reason} ("${note}") tells what is not so`);
+  }
+
+  #job(uid: string): Stored<RayJob> | undefined {
+    return this.#all<RayJob>(RAYJOB).find(({ metadata }) => metadata.uid === uid);
+  }
+
+  #all<T extends KubeObject = KubeObject>(resource: string): readonly Stored<T>[] {
+    return this.#world.kube.storage.all(resource) as unknown as readonly Stored<T>[];
+  }
+
+  #violated(what: string): void {
+    if (!this.violations.includes(what)) this.violations.push(what);
+  }
+}
+
+/** The RayJob an object belongs to, by its label or owner. */
+export function rayJobOf(object: KubeObject): string | undefined {
+  const owner = object.metadata.ownerReferences?.find(({ controller }) => controller);
+  return object.metadata.labels?.[LABEL.rayJobUID] ?? (owner?.kind === "RayJob" ? owner.uid : undefined);
+}
+
+function add(counts: Map<string, number>, key: string): number {
+  const count = (counts.get(key) ?? 0) + 1;
+  counts.set(key, count);
+  return count;
+}

@@ -1,0 +1,381 @@
+/**
+ * One process of the operator in an explored world: what each of its calls meets is a choice point.
+ *
+ * Answers: an API request is answered, refused, delayed, lost on the way there or back, carried out after it was given
+ * up, or is the last thing the process does. A line of a watch is late (with all that follow it), or the watch breaks, or
+ * its past is forgotten, so that versions in between are never seen. A question to Ray meets a dashboard in any mood.
+ * May not: act by itself. A rival (`chooses: false`) meets nothing but its own lag.
+ */
+import type { KubeObject, Stored } from "../../../src/api/object.ts";
+import { type Cancel, type Clock, sleep } from "../../../src/machinery/clock.ts";
+import {
+  type KubeRequest,
+  type KubeResponse,
+  type KubeStream,
+  type Transport,
+  TransportError,
+} from "../../../src/machinery/kube/transport.ts";
+import { type RayRequest, type RayResponse, type RayTransport, RayTransportError } from "../../../src/ray/transport.ts";
+import { type PointKind, USUAL } from "./choices.ts";
+
+export interface Surroundings {
+  readonly clock: Clock;
+  readonly kubernetes: Transport;
+  readonly ray: RayTransport;
+  choose(kind: PointKind, what: () => string, choices: readonly string[]): string;
+  /** Somebody else is quicker: makes, changes or deletes what the request is about. */
+  forestall(request: KubeRequest, how: "touch" | "delete" | "same" | "stranger"): Promise<void>;
+  /** A write is about to be sent. */
+  sends(replica: Replica, request: KubeRequest): void;
+  /** Ray is about to be asked to stop a job. */
+  stops(jobId: string): void;
+  /** Ray is about to be given this job by the operator itself. */
+  submits(request: RayRequest): void;
+  /** Something of the schedule is still going on until the function that is returned is called. */
+  begin(): () => void;
+  died(replica: Replica): void;
+}
+
+/** The client gives a write up after so long. */
+const GIVEN_UP = 12_000;
+const LATENCY = 2;
+const never = <T>(): Promise<T> => new Promise(() => {});
+
+const ANY_WRITE = [
+  "429",
+  "500",
+  "refused",
+  "slow",
+  "reset-undone",
+  "reset-done",
+  "timeout-undone",
+  "timeout-done",
+  "late",
+  "crash-before",
+  "crash-after",
+];
+const WRITE = {
+  POST: [...ANY_WRITE, "exists-ours", "exists-other"],
+  POST_GENERATED: ANY_WRITE,
+  PATCH: [...ANY_WRITE, "conflict", "gone"],
+  DELETE: [...ANY_WRITE, "conflict", "gone"],
+} as const;
+const READ = ["429", "500", "reset", "crash-before"];
+const EVENT = ["500", "timeout-done"];
+const WATCH = ["late-3", "late-40", "broken", "relist"];
+const ASK = ["503", "slow", "hang", "refused", "crash-after"];
+const COMMAND = ["503", "slow", "refused", "timeout-undone", "timeout-done", "late", "crash-before", "crash-after"];
+
+export class Replica {
+  readonly name: string;
+  readonly clock: Clock;
+  readonly transport: Transport;
+  readonly rayTransport: RayTransport;
+  /** Writes that were granted, events aside. */
+  writes = 0;
+  /** What Ray said last, by question: what this process knows, and its successor does not. */
+  readonly heard = new Map<string, string>();
+  /** Watches that do not follow. */
+  held = 0;
+  #dead = false;
+  readonly #around: Surroundings;
+  readonly #lag: number;
+  readonly #chooses: boolean;
+
+  constructor(name: string, around: Surroundings, { lag = 0, chooses = true } = {}) {
+    this.name = name;
+    this.#around = around;
+    this.#lag = lag;
+    this.#chooses = chooses;
+    const { clock } = around;
+    this.clock = {
+      now: () => clock.now(),
+      after: (milliseconds, run): Cancel => clock.after(milliseconds, () => this.#dead || run()),
+    };
+    this.transport = {
+      request: (request) => this.#whileAlive(() => this.#request(request)),
+      stream: (request, options) => this.#whileAlive(() => this.#stream(request, options)),
+    };
+    this.rayTransport = { request: (request) => this.#whileAlive(() => this.#ask(request)) };
+  }
+
+  get dead(): boolean {
+    return this.#dead;
+  }
+
+  /** SIGKILL. */
+  kill(): void {
+    if (this.#dead) return;
+    this.#dead = true;
+    this.#around.died(this);
+  }
+
+  #choose(kind: PointKind, what: () => string, choices: readonly string[]): string {
+    return this.#chooses && !this.#dead ? this.#around.choose(kind, () => `${this.name}: ${what()}`, choices) : USUAL;
+  }
+
+  async #request(request: KubeRequest): Promise<KubeResponse> {
+    const { kubernetes } = this.#around;
+    const what = () => `${request.method} ${short(request.path)}${detail(request)}`;
+    if (request.method === "GET") {
+      switch (this.#choose("read", what, READ)) {
+        case "429":
+          return failure(429, { "retry-after": "1" });
+        case "500":
+          return failure(500);
+        case "reset":
+          throw new TransportError("connection reset", { maybeSent: true });
+        case "crash-before":
+          this.kill();
+          return never();
+        default:
+          return kubernetes.request(request);
+      }
+    }
+    if (request.path.includes("/events")) {
+      this.#around.sends(this, request);
+      switch (this.#choose("event", what, EVENT)) {
+        case "500":
+          return failure(500);
+        case "timeout-done":
+          await kubernetes.request(request);
+          await this.#wait(GIVEN_UP);
+          throw new TransportError("no answer in time", { maybeSent: true });
+        default:
+          return kubernetes.request(request);
+      }
+    }
+    return this.#write(request, what);
+  }
+
+  async #write(request: KubeRequest, what: () => string): Promise<KubeResponse> {
+    const { clock, kubernetes, forestall } = this.#around;
+    const send = async (): Promise<KubeResponse> => {
+      this.#around.sends(this, request);
+      const response = await kubernetes.request(request);
+      if (response.status < 300) this.writes++;
+      // The answer takes its time, so that others may act between one write and the next.
+      await sleep(clock, LATENCY);
+      return response;
+    };
+    const generated = (request.body as KubeObject | undefined)?.metadata?.generateName !== undefined;
+    const choices = WRITE[request.method === "POST" && generated ? "POST_GENERATED" : (request.method as "POST")];
+    switch (this.#choose("write", what, choices)) {
+      case "429":
+        return failure(429, { "retry-after": "2" });
+      case "500":
+        return failure(500);
+      case "refused":
+        throw new TransportError("connection refused", { maybeSent: false });
+      case "slow":
+        await this.#wait(5000);
+        return send();
+      case "reset-undone":
+        throw new TransportError("connection reset", { maybeSent: true });
+      case "reset-done":
+        await send();
+        throw new TransportError("connection reset", { maybeSent: true });
+      case "timeout-undone":
+        await this.#wait(GIVEN_UP);
+        throw new TransportError("no answer in time", { maybeSent: true });
+      case "timeout-done":
+        await send();
+        await this.#wait(GIVEN_UP);
+        throw new TransportError("no answer in time", { maybeSent: true });
+      case "late": {
+        // It hangs on the way, and arrives when nobody waits for it any more.
+        const done = this.#around.begin();
+        clock.after(GIVEN_UP + 3000, () => void send().finally(done));
+        await this.#wait(GIVEN_UP);
+        throw new TransportError("no answer in time", { maybeSent: true });
+      }
+      case "crash-before":
+        this.kill();
+        return never();
+      case "crash-after":
+        await send();
+        this.kill();
+        return never();
+      case "conflict":
+        if (request.method === "DELETE") return failure(409);
+        await forestall(request, "touch");
+        return send();
+      case "gone":
+        await forestall(request, "delete");
+        return send();
+      case "exists-ours":
+        await forestall(request, "same");
+        return send();
+      case "exists-other":
+        await forestall(request, "stranger");
+        return send();
+      default:
+        return send();
+    }
+  }
+
+  async #stream(request: KubeRequest, options?: { readonly signal?: AbortSignal }): Promise<KubeStream> {
+    const stream = await this.#around.kubernetes.stream(request, options);
+    return { ...stream, lines: this.#lines(request, stream.lines) };
+  }
+
+  async *#lines(request: KubeRequest, lines: AsyncIterable<string>): AsyncGenerator<string> {
+    const { clock } = this.#around;
+    for await (const line of lines) {
+      if (this.#dead) await never();
+      if (this.#lag > 0) await sleep(clock, this.#lag);
+      else if (!line.startsWith('{"type":"BOOKMARK"')) {
+        const selector = request.query?.["labelSelector"] ?? "";
+        const choice = this.#choose(
+          "watch",
+          () => `watch of ${short(request.path)} ${selector} shows ${shown(line)}`,
+          WATCH,
+        );
+        switch (choice) {
+          case "late-3":
+            await this.#hold(3000);
+            break;
+          case "late-40":
+            await this.#hold(40_000);
+            break;
+          case "broken":
+            throw new TransportError("the connection was cut", { maybeSent: true });
+          case "relist":
+            await this.#hold(6000);
+            yield JSON.stringify({ type: "ERROR", object: { ...status(410), message: "too old resource version" } });
+            return;
+        }
+      }
+      if (this.#dead) await never();
+      yield line;
+    }
+    if (this.#dead) await never();
+  }
+
+  async #hold(milliseconds: number): Promise<void> {
+    this.held++;
+    await this.#wait(milliseconds);
+    this.held--;
+  }
+
+  /** The schedule is not over while somebody waits because of it. */
+  async #wait(milliseconds: number): Promise<void> {
+    const done = this.#around.begin();
+    await sleep(this.#around.clock, milliseconds);
+    done();
+  }
+
+  async #ask(request: RayRequest): Promise<RayResponse> {
+    const { clock, ray } = this.#around;
+    const what = `${request.method} ${request.path}`;
+    const asks = request.method === "GET";
+    const stop = /^\/api\/jobs\/([^/]+)\/stop$/.exec(request.path)?.[1];
+    if (stop !== undefined) this.#around.stops(decodeURIComponent(stop));
+    const send = async () => {
+      if (request.method === "POST" && request.path === "/api/jobs/") this.#around.submits(request);
+      const response = await ray.request(request).catch((error: unknown) => {
+        this.heard.set(what, "none");
+        throw error;
+      });
+      this.heard.set(what, `${response.status} ${/"status":"\w+"|session_\d+/.exec(response.body)?.[0] ?? ""}`);
+      return response;
+    };
+    const noAnswer = async () => {
+      await this.#wait(request.timeout);
+      this.heard.set(what, "none");
+      throw new RayTransportError(`no answer within ${request.timeout / 1000} s`, { maybeSent: true });
+    };
+    switch (this.#choose(asks ? "ask" : "command", () => what, asks ? ASK : COMMAND)) {
+      case "503":
+        this.heard.set(what, "none");
+        return { status: 503, body: `{"status":"FAILED","message":"from a proxy"}` };
+      case "slow": {
+        // The answer is from before the wait: what it says may be over when it is heard.
+        const answer = await send();
+        await this.#wait(4000);
+        return answer;
+      }
+      case "refused":
+        this.heard.set(what, "none");
+        throw new RayTransportError("connection refused", { maybeSent: false });
+      case "hang":
+      case "timeout-undone":
+        return noAnswer();
+      case "timeout-done":
+        await send();
+        return noAnswer();
+      case "late": {
+        const done = this.#around.begin();
+        clock.after(request.timeout + 2000, () => void ray.request(request).then(done, done));
+        return noAnswer();
+      }
+      case "crash-before":
+        this.kill();
+        return never();
+      case "crash-after":
+        await send();
+        this.kill();
+        return never();
+      default:
+        return send();
+    }
+  }
+
+  /** Whatever is asked of, or answered to, a dead process stays so for ever. */
+  async #whileAlive<T>(act: () => Promise<T>): Promise<T> {
+    if (this.#dead) return never();
+    try {
+      const answer = await act();
+      return this.#dead ? never() : answer;
+    } catch (error) {
+      if (this.#dead) return never();
+      throw error;
+    }
+  }
+}
+
+const REASONS: Readonly<Record<number, string>> = {
+  409: "Conflict",
+  410: "Expired",
+  429: "TooManyRequests",
+  500: "InternalError",
+};
+const status = (code: number) => ({
+  kind: "Status",
+  apiVersion: "v1",
+  status: "Failure",
+  reason: REASONS[code],
+  code,
+  message: `the server says ${code}`,
+});
+const failure = (code: number, headers: Record<string, string> = {}): KubeResponse => ({
+  status: code,
+  headers,
+  body: status(code),
+});
+
+/** `rayjobs/demo/status` of an API path. */
+const short = (path: string): string =>
+  path.replace(/^\/apis?\/.*?\/namespaces\/[^/]+\/|^\/apis?\/([^/]+\/)?v\d\w*\//, "");
+
+function detail({ method, path, body }: KubeRequest): string {
+  const {
+    kind,
+    metadata,
+    status: written,
+  } = (body ?? {}) as Stored & {
+    status?: { jobDeploymentStatus?: string; state?: string };
+  };
+  if (method === "POST") return ` ${kind} ${metadata?.name ?? `${metadata?.generateName}*`}`;
+  if (path.endsWith("/status")) return ` ${written?.jobDeploymentStatus ?? written?.state ?? ""}`;
+  return "";
+}
+
+function shown(line: string): string {
+  const { type, object } = JSON.parse(line) as {
+    type: string;
+    object: Stored & { status?: { jobDeploymentStatus?: string; state?: string; phase?: string } };
+  };
+  const { jobDeploymentStatus, state, phase } = object.status ?? {};
+  return `${type} ${object.metadata?.name} ${jobDeploymentStatus ?? state ?? phase ?? ""}`;
+}
