@@ -6,8 +6,8 @@
  * May not: write outside the cache folder, or leave half an environment under the final name.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { access, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, mkdir, open, readdir, readFile, rename, rm, stat, statfs, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
 import { createInterface } from "node:readline";
 import { CannotRun } from "../cli/failure.ts";
 import { cacheFolder, defaultCacheDir } from "./cache.ts";
@@ -124,12 +124,19 @@ export async function findPython(command = process.env["RAYKEEPER_PYTHON"] || "p
   return { executable, version, basePrefix };
 }
 
+/** Bytes that an empty virtual environment takes, with room to unpack it. */
+const ROOM_FOR_PIP = 30e6;
+
 async function build(root: string, interpreter: Interpreter, options: PrepareOptions): Promise<void> {
   const { version, progress, signal } = options;
   const step = `Ray ${version}`;
   progress?.({ step, detail: "making a virtual environment" });
   const made = await run(interpreter.executable, ["-I", "-m", "venv", root], { signal });
-  if (made.code !== 0) throw withoutVenv(made.output, interpreter);
+  if (made.code !== 0) {
+    // venv keeps to itself why its pip could not be unpacked.
+    const { bavail, bsize } = await statfs(dirname(root));
+    throw bavail * bsize < ROOM_FOR_PIP ? diskFull() : withoutVenv(made.output, interpreter);
+  }
 
   const temporary = join(root, "tmp");
   await mkdir(temporary);
