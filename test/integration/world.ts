@@ -169,8 +169,13 @@ export class World {
   }
 
   /** SIGKILL to the operator of this identity, or to the oldest; resolves when it is dead. Its lease stays. */
-  async killOperator(identity = ""): Promise<void> {
-    const [child] = [...this.#operators].find(([, log]) => readFileSync(log, "utf8").includes(identity)) ?? [];
+  async killOperator(identity?: string): Promise<void> {
+    // Its own first words; the others speak of it, too, as the one they wait for.
+    const isIt = (log: string) =>
+      readFileSync(log, "utf8")
+        .split("\n")[0]!
+        .includes(identity ?? "");
+    const [child] = [...this.#operators].find(([, log]) => isIt(log)) ?? [];
     if (!child) throw new Error(`no operator runs\n${this.describeOperators()}`);
     const dead = once(child, "exit");
     child.kill("SIGKILL");
