@@ -137,24 +137,11 @@ export const mutants: readonly Mutant[] = [
     in: ["success"],
   },
   {
-    name: "the session not journalled",
-    file: job("start"),
-    replace: [["raySession: fresh.session,", ""]],
-    in: ["success", "success-http"],
-  },
-  {
     name: "a journal that is written anew each time",
     file: job("learn"),
     replace: [["observedTime: pass.record.observedTime ?? toWire(now),", "observedTime: toWire(now),"]],
     in: ["success", "submitter-lost-late"],
     faults: [...CRASH, "outage"],
-  },
-  {
-    name: "the end forgotten while the log is waited for",
-    file: job("run"),
-    replace: [["const end = journalled ?? (judged", "const end = (judged"]],
-    in: ["success"],
-    faults: ["evict-head", "delete-head", "ray-forgets"],
   },
   // Writes.
   {
@@ -242,13 +229,6 @@ export const mutants: readonly Mutant[] = [
     in: ["suspend-in-initializing", "delete-in-initializing", "success", "cluster-deleted-early"],
     faults: [...LAG, "suspend", "delete"],
   },
-  {
-    name: "a submitter made for a RayJob that is elsewhere by now",
-    file: job("provide"),
-    replace: [["if (!isStill(observed, jobs[0]) || existing)", "if (existing)"]],
-    in: ["suspend-before-submission", "success", "retry"],
-    faults: LAG,
-  },
   // Ray.
   {
     name: "the verdict from the submitter",
@@ -319,7 +299,7 @@ export const mutants: readonly Mutant[] = [
         'return dashboard.submit(target.dashboard, command.request, command.session).then((told) => told.result === "unknown" ? dashboard.submit(target.dashboard, command.request, command.session) : told);',
       ],
     ],
-    in: ["success-http"],
+    in: ["deadline-in-running-http"],
     faults: ["timeout-done"],
   },
   // Deletion.
