@@ -245,6 +245,9 @@ export class Life implements Surroundings {
   }
 
   submits(request: RayRequest): void {
+    // Between another operator's question and its POST, and for one that is late on the way, Ray may have got it: Ray
+    // keeps the ids of a session apart.
+    if (this.rivals > 0 || this.#underWay > 0) return;
     this.oracles.submits(request, this.world.ray.at(request.dashboard));
   }
 
