@@ -33,7 +33,7 @@ const { values } = parseArgs({
 /** What planted bugs may take of the time. */
 const MUTANTS_SHARE = 0.25;
 /** What one planted bug may take; most show within a second. */
-const MUTANT_SECONDS = 15;
+const MUTANT_SECONDS = 30;
 /** What singles may take of the rest, when they are many. */
 const SINGLES_SHARE = 0.85;
 /** Timelines that are printed in full. */

@@ -137,24 +137,11 @@ export const mutants: readonly Mutant[] = [
     in: ["success"],
   },
   {
-    name: "the session not journalled",
-    file: job("start"),
-    replace: [["raySession: fresh.session,", ""]],
-    in: ["success", "success-http"],
-  },
-  {
     name: "a journal that is written anew each time",
     file: job("learn"),
     replace: [["observedTime: pass.record.observedTime ?? toWire(now),", "observedTime: toWire(now),"]],
     in: ["success", "submitter-lost-late"],
     faults: [...CRASH, "outage"],
-  },
-  {
-    name: "the end forgotten while the log is waited for",
-    file: job("run"),
-    replace: [["const end = journalled ?? (judged", "const end = (judged"]],
-    in: ["success"],
-    faults: ["evict-head", "delete-head", "ray-forgets"],
   },
   // Writes.
   {
@@ -242,13 +229,6 @@ export const mutants: readonly Mutant[] = [
     in: ["suspend-in-initializing", "delete-in-initializing", "success", "cluster-deleted-early"],
     faults: [...LAG, "suspend", "delete"],
   },
-  {
-    name: "a submitter made for a RayJob that is elsewhere by now",
-    file: job("provide"),
-    replace: [["if (!isStill(observed, jobs[0]) || existing)", "if (existing)"]],
-    in: ["suspend-before-submission", "success", "retry"],
-    faults: LAG,
-  },
   // Ray.
   {
     name: "the verdict from the submitter",
@@ -262,36 +242,10 @@ export const mutants: readonly Mutant[] = [
     in: ["submitter-lost-late"],
   },
   {
-    name: "a timer judged before Ray is asked",
-    file: job("deadlines"),
-    replace: [["if (now < at || (askable && answer === undefined)) return false;", "if (now >= at) return true;"]],
-    in: ["deadline-met"],
-    faults: ["outage"],
-  },
-  {
     name: "an answer older than the submission",
     file: job("verdict"),
     replace: [["const outdated = submit !== undefined &&", "const outdated = false &&"]],
     in: ["success-http", "retry-http"],
-  },
-  {
-    name: "a second POST after an unknown outcome",
-    file: job("run"),
-    replace: [["if (!maySubmit || now < pausedUntil || ", "if ("]],
-    in: ["success-http"],
-    faults: ["timeout-done", "slow"],
-  },
-  {
-    name: "an answer of an earlier head",
-    file: job("start"),
-    replace: [
-      [
-        "answer && answer.requestedAt >= headFacts(cluster, observed.pods, undefined).changedAt ? answer : undefined;",
-        "answer;",
-      ],
-    ],
-    in: ["success", "success-http"],
-    faults: ["kill-head", "delete-head", "evict-head"],
   },
   {
     name: "a silent dashboard taken for a lost head",
@@ -313,13 +267,6 @@ export const mutants: readonly Mutant[] = [
     faults: ["503"],
   },
   {
-    name: "a loss of the head that is not noticed",
-    file: job("verdict"),
-    replace: [["when: (s) => s.headLost && s.silent && !s.faultTolerant,", "when: () => false,"]],
-    in: ["head-lost-for-good"],
-    faults: ["dashboard-gone", "lose-head"],
-  },
-  {
     name: "a stop at the deadline that is never sent",
     file: job("deadlines"),
     replace: [["if (target && mayStop(ray)) effects.push", "if (false) effects.push"]],
@@ -330,6 +277,30 @@ export const mutants: readonly Mutant[] = [
     file: job("provide"),
     replace: [["if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job))) return {};", ""]],
     in: ["submitter-deleted-twice"],
+  },
+  {
+    name: "a timer judged before Ray is asked",
+    file: job("run"),
+    replace: [
+      [
+        "if (deadline && mayNotice(deadline, observed.ray.answer, askable, now)) return notice(status, record, deadline, now);",
+        "if (deadline && now >= deadline.at) return failWith(observed, status, record, deadline.failure, now);",
+      ],
+    ],
+    in: ["deadline-met"],
+    faults: ["outage"],
+  },
+  {
+    name: "a second POST after an unknown outcome",
+    file: "ray/commands.ts",
+    replace: [
+      [
+        "return dashboard.submit(target.dashboard, command.request, command.session);",
+        'return dashboard.submit(target.dashboard, command.request, command.session).then((told) => told.result === "unknown" ? dashboard.submit(target.dashboard, command.request, command.session) : told);',
+      ],
+    ],
+    in: ["deadline-in-running-http"],
+    faults: ["timeout-done"],
   },
   // Deletion.
   {

@@ -27,6 +27,8 @@ export interface Surroundings {
   forestall(request: KubeRequest, how: "touch" | "delete" | "same" | "stranger"): Promise<void>;
   /** A write is about to be sent. */
   sends(replica: Replica, request: KubeRequest): void;
+  /** The server keeps no version but the newest. */
+  forgetPast(): void;
   /** Ray is about to be asked to stop a job. */
   stops(jobId: string): void;
   /** Ray is about to be given this job by the operator itself. */
@@ -149,7 +151,7 @@ export class Replica {
   }
 
   async #write(request: KubeRequest, what: () => string): Promise<KubeResponse> {
-    const { clock, kubernetes, forestall } = this.#around;
+    const { clock, kubernetes } = this.#around;
     const send = async (): Promise<KubeResponse> => {
       this.#around.sends(this, request);
       const response = await kubernetes.request(request);
@@ -198,16 +200,16 @@ export class Replica {
         return never();
       case "conflict":
         if (request.method === "DELETE") return failure(409);
-        await forestall(request, "touch");
+        await this.#around.forestall(request, "touch");
         return send();
       case "gone":
-        await forestall(request, "delete");
+        await this.#around.forestall(request, "delete");
         return send();
       case "exists-ours":
-        await forestall(request, "same");
+        await this.#around.forestall(request, "same");
         return send();
       case "exists-other":
-        await forestall(request, "stranger");
+        await this.#around.forestall(request, "stranger");
         return send();
       default:
         return send();
@@ -242,6 +244,7 @@ export class Replica {
             throw new TransportError("the connection was cut", { maybeSent: true });
           case "relist":
             await this.#hold(6000);
+            this.#around.forgetPast();
             yield JSON.stringify({ type: "ERROR", object: { ...status(410), message: "too old resource version" } });
             return;
         }
