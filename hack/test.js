@@ -1,8 +1,9 @@
-// `npm test`: lint, types, unit tests, tests on a real API server, end-to-end tests with a real Ray, then one summary.
+// `npm test`: lint, types, unit tests, end-to-end tests with a real Ray, then one summary.
 //
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
-// `node hack/test.js unit lint` runs only these steps.
+// `node hack/test.js unit lint` runs only these steps; `node hack/test.js integration`, the tests on a real API server,
+// which take a Go toolchain and, the first time, ten minutes of building.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -35,7 +36,7 @@ const STEPS = {
 /** Steps that not every machine can run, and what says why this one cannot. A step that is left out counts as skipped. */
 const OBSTACLES = { integration: whyNot };
 
-const wanted = process.argv.slice(2);
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["lint", "types", "unit", "e2e"];
 const unknown = wanted.filter((name) => !(name in STEPS));
 if (unknown.length > 0) {
   console.error(`There is no step ${unknown.join(", ")}; there are ${Object.keys(STEPS).join(", ")}.`);
@@ -90,7 +91,7 @@ mkdirSync(reports, { recursive: true });
 const results = [];
 for (const [name, command] of Object.entries(STEPS)) {
   if (ended) break;
-  if (wanted.length > 0 && !wanted.includes(name)) continue;
+  if (!wanted.includes(name)) continue;
   const reason = OBSTACLES[name]?.();
   if (reason === undefined) results.push(await run(name, command));
   else {
