@@ -107,6 +107,7 @@ const ADDED: Record<string, Fields> = {
     ".status.attempts[].runningTime": timeField,
     ".status.attempts[].endTime": timeField,
     ".status.attempts[].driverNodeDeadTime": timeField,
+    ".status.attempts[].submitterDeletions": { type: "integer", format: "int32", minimum: 0 },
     ".status.attempts[].jobStatus": textField,
     ".status.attempts[].reason": textField,
     ".status.attempts[].message": textField,

@@ -157,6 +157,13 @@ export const attemptRecord = Type.Object({
   startTime: optional(time()),
   submissionMode: optional(known<SubmissionMode>()),
   submissionStartTime: optional(time({ description: "Written before the submitter exists." })),
+  submitterDeletions: optional(
+    int32({
+      minimum: 0,
+      description:
+        "How often the submitter was found deleted while Ray ran the job. After the first it is made once more.",
+    }),
+  ),
 });
 
 export const rayJobStatus = Type.Object({

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { PodStatus } from "../../api/kubernetes.ts";
 import { GROUP } from "../../api/labels.ts";
 import { minutes, seconds, toWire } from "../time.ts";
 import { delay } from "./failures.ts";
@@ -145,11 +146,19 @@ describe("a lost Pod", () => {
     expect(world.condition("HeadPodReady")?.message).toContain("node.kubernetes.io/out-of-service");
   });
 
-  it("whose node has been silent for five minutes is replaced (B67)", () => {
+  it.each<[string, NonNullable<PodStatus["conditions"]>]>([
+    ["Unknown", [{ type: "Ready", status: "Unknown", lastTransitionTime: toWire(NOON) }]],
+    [
+      "taken away without a reason",
+      [
+        { type: "Ready", status: "False", lastTransitionTime: toWire(NOON) },
+        { type: "ContainersReady", status: "True", lastTransitionTime: toWire(NOON) },
+      ],
+    ],
+  ])("whose node has been silent for five minutes is replaced (B67): Ready is %s", (_, conditions) => {
     const world = up();
     const [worker] = world.workers();
-    const unknown = { type: "Ready", status: "Unknown", lastTransitionTime: toWire(NOON) } as const;
-    world.set(worker!.metadata.name, { phase: "Running", conditions: [unknown] });
+    world.set(worker!.metadata.name, { phase: "Running", conditions });
     world.wait(minutes(4));
     expect(world.pod(worker!.metadata.name).metadata.deletionTimestamp).toBeUndefined();
     world.wait(minutes(2));

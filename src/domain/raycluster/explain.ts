@@ -6,7 +6,7 @@
  * and each change of it is a write.
  */
 import type { ContainerState, ContainerStatus, Pod } from "../../api/kubernetes.ts";
-import { hasEnded, readyCondition } from "./observe.ts";
+import { hasEnded, silenceOf } from "./observe.ts";
 
 export interface PodProblem {
   /** CamelCase, as kubelet or the scheduler has it where they name one. */
@@ -81,15 +81,8 @@ function containerEnded(pod: Pod): PodProblem | undefined {
   return undefined;
 }
 
-/**
- * The node lifecycle controller of today takes only Ready away, gives no reason, and leaves ContainersReady as it was;
- * kubelet always gives one. `Unknown` is what it wrote long ago, and what others may write.
- */
 function nodeSilent(pod: Pod): PodProblem | undefined {
-  const ready = readyCondition(pod);
-  const containersReady = pod.status?.conditions?.find(({ type }) => type === "ContainersReady");
-  const takenAway = ready?.status === "False" && !ready.reason && containersReady?.status === "True";
-  if (ready?.status !== "Unknown" && !takenAway) return undefined;
+  if (!silenceOf(pod)) return undefined;
   return { reason: "NodeSilent", message: "is out of reach: its node does not report" };
 }
 

@@ -12,7 +12,7 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import { type Duration, fromWire, type Instant, minutes, seconds, since, toWire } from "../time.ts";
 import { podProblem } from "./explain.ts";
-import { hasEnded, isTerminating, rayContainerStatus, readyCondition } from "./observe.ts";
+import { hasEnded, isTerminating, rayContainerStatus, silenceOf } from "./observe.ts";
 
 export const FAILURES_ANNOTATION = "raykeeper.dev/pod-failures";
 
@@ -57,8 +57,7 @@ export function failureOf(pod: Pod, now: Instant): Failure {
   const rayEnded = rayContainerStatus(pod)?.state?.terminated !== undefined;
   if (pod.status?.phase === "Running" && rayEnded && pod.spec?.restartPolicy === "Never") return { kind: "failed" };
 
-  const ready = readyCondition(pod);
-  const silentSince = ready?.status === "Unknown" ? fromWire(ready.lastTransitionTime) : undefined;
+  const silentSince = fromWire(silenceOf(pod)?.lastTransitionTime);
   if (silentSince === undefined) return { kind: "none" };
   const givenUpAt = silentSince + NODE_SILENCE;
   return now >= givenUpAt ? { kind: "failed" } : { kind: "none", lookAgainAt: givenUpAt };

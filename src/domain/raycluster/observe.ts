@@ -59,6 +59,18 @@ export const hasEnded = (pod: Pod): boolean => pod.status?.phase === "Failed" ||
 
 export const readyCondition = (pod: Pod) => pod.status?.conditions?.find((condition) => condition.type === "Ready");
 
+/**
+ * The Ready condition of a Pod whose node does not report any more; undefined while it does. The node lifecycle
+ * controller of today takes only Ready away, gives no reason, and leaves ContainersReady as it was; kubelet always gives
+ * one. `Unknown` is what it wrote long ago, and what others may write.
+ */
+export function silenceOf(pod: Pod): ReturnType<typeof readyCondition> {
+  const ready = readyCondition(pod);
+  const containersReady = pod.status?.conditions?.find(({ type }) => type === "ContainersReady");
+  const takenAway = ready?.status === "False" && !ready.reason && containersReady?.status === "True";
+  return ready?.status === "Unknown" || takenAway ? ready : undefined;
+}
+
 /** Running, and not said to be unready: a Pod without a Ready condition passes, as it does with KubeRay. */
 export const isReady = (pod: Pod): boolean =>
   pod.status?.phase === "Running" && (readyCondition(pod)?.status ?? "True") === "True";

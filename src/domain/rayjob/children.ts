@@ -13,6 +13,7 @@ import type { AttemptRecord } from "../../api/rayjob.ts";
 import { type KubeEffect, type LiveQuestion, type ObjectRef, questionKey, type WritableKind } from "../decision.ts";
 import { headServiceName } from "./names.ts";
 import type { ObservedRayJob } from "./observe.ts";
+import { same } from "./status.ts";
 
 /**
  * - `ours`: made for the current attempt, alive: adopt it.
@@ -91,6 +92,22 @@ export function isOfLaterAttempt(object: KubeObject, record: AttemptRecord | und
   return record !== undefined && attempt > record.number;
 }
 
+/**
+ * What an earlier attempt left behind although it was cleaned up and seen gone: the API server may still carry out a
+ * request that had been given up long before. It is never adopted, and goes as soon as it is seen.
+ */
+export function strays(observed: ObservedRayJob, record: AttemptRecord): Remains {
+  const isStray = ({ metadata }: KubeObject) => Number(metadata.labels?.[LABEL.executionAttempt]) < record.number;
+  const some = remains(observed, record);
+  return {
+    rayClusters: some.rayClusters.filter(isStray),
+    jobs: some.jobs.filter(isStray),
+    services: some.services.filter(isStray),
+    // They go with their owners.
+    pods: [],
+  };
+}
+
 export type Extent =
   /** The objects that make Pods: enough for strategy Recreate, where an old Pod may still be terminating. */
   | "owners"
@@ -133,11 +150,12 @@ export function proofOfAbsence(
 
 /**
  * What the API server said to `questions`: not asked yet, nothing of this RayJob, or how many objects are left.
- * Objects of strangers that bear a name we asked for do not count.
+ * Objects of strangers that bear a name we asked for do not count, nor does what is known to be `spent` (by UID).
  */
 export function proof(
   observed: ObservedRayJob,
   questions: readonly LiveQuestion[],
+  spent: ReadonlySet<string> = new Set(),
 ): "unasked" | { readonly left: number } {
   const answers = questions.map((question) => observed.live.get(questionKey(question)));
   if (answers.some((answer) => answer === undefined)) return "unasked";
@@ -147,8 +165,9 @@ export function proof(
   const ofAnotherJob = (pod: KubeObject) => others.some(({ object }) => object.metadata.uid === ownerUID(pod));
   const ours = said
     .filter(({ kind, object }) => (kind === "Pod" ? !ofAnotherJob(object) : belongs(object, uid)))
-    .map(({ object }) => object);
-  return { left: new Set(ours.map(({ metadata }) => metadata.uid)).size };
+    .flatMap(({ object }) => object.metadata.uid ?? [])
+    .filter((uid) => !spent.has(uid));
+  return { left: new Set(ours).size };
 }
 
 export function refOf(kind: WritableKind, object: Stored): ObjectRef {
@@ -223,7 +242,7 @@ export function findHeadService(observed: ObservedRayJob): Stored | undefined {
   return observed.services.find((service) => service.metadata.name === name);
 }
 
-/** Whether the RayJob, read live, is in the attempt and phase that the cache shows. */
+/** Whether the RayJob, read live, is in the attempt and phase that the cache shows, and its journal says no more. */
 export function isStill(
   { job }: ObservedRayJob,
   live: { metadata: { uid?: string; deletionTimestamp?: string } } | undefined,
@@ -232,6 +251,7 @@ export function isStill(
   const status = (live as ObservedRayJob["job"]).status;
   return (
     status?.jobDeploymentStatus === job.status?.jobDeploymentStatus &&
-    status?.executionAttempt === job.status?.executionAttempt
+    status?.executionAttempt === job.status?.executionAttempt &&
+    same(status?.attempts?.at(-1), job.status?.attempts?.at(-1))
   );
 }

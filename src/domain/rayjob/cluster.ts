@@ -10,6 +10,7 @@ import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect } from "../decision.ts";
 import { dashboardAddress } from "../raycluster/names.ts";
+import { silenceOf } from "../raycluster/observe.ts";
 import { PROVISIONING } from "../raycluster/status.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { isLeaving, ownerUID } from "./children.ts";
@@ -185,7 +186,7 @@ function lossOf(pod: Stored<Pod>, recordedUID: string | undefined, lastEnd: stri
   if (isLeaving(pod)) return `${name} is being deleted${lastEnd ? ` (${lastEnd})` : ""}`;
   const phase = pod.status?.phase;
   if (phase === "Failed" || phase === "Succeeded") return `${name} ended${lastEnd ? `: ${lastEnd}` : ""}`;
-  if (podCondition(pod, "Ready")?.status === "Unknown") {
+  if (silenceOf(pod)) {
     return `${name} is out of reach: its node ${pod.spec?.nodeName ?? ""} does not report any more`;
   }
   return undefined;

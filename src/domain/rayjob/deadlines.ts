@@ -109,7 +109,7 @@ export function stopping(
     cause: "DeadlineExceeded",
     message: record.message ?? "The RayJob has passed the activeDeadlineSeconds.",
   };
-  const end = endOf(verdict, observed, submitter, since, now);
+  const end = endOf(verdict, observed, submitter, target, since, now);
   // It finished its work before the stop reached it: that work counts.
   if (end?.info?.status === "SUCCEEDED") return endWith(observed, status, record, end.info, now);
   if (end) {
@@ -138,6 +138,7 @@ function endOf(
   verdict: Verdict,
   { ray }: ObservedRayJob,
   submitter: Submitter,
+  target: RayTarget | undefined,
   since: Instant,
   now: Instant,
 ): { readonly confirmed: boolean; readonly info?: RayJobInfo } | undefined {
@@ -148,7 +149,21 @@ function endOf(
   if (verdict.kind === "notSubmitted" && gone && !isUnderWay(ray.submit) && asked >= since + SUBMITTER_GONE) {
     return { confirmed: true };
   }
-  return now >= since + STOP_PATIENCE ? { confirmed: false } : undefined;
+  return isInVain(ray, target, since, now) ? { confirmed: false } : undefined;
+}
+
+/**
+ * Whether no word of Ray's is to be expected any more. Ray was told to stop and asked about it afterwards, however long
+ * ago the deadline was noticed: an operator that has just started does both before it gives up.
+ */
+function isInVain(
+  { stop, answer }: ObservedRayJob["ray"],
+  target: RayTarget | undefined,
+  since: Instant,
+  now: Instant,
+): boolean {
+  if (now < since + STOP_PATIENCE) return false;
+  return !target || (stop?.finishedAt !== undefined && (answer?.requestedAt ?? 0) >= stop.finishedAt + STOP_AGAIN);
 }
 
 const isUnderWay = (outcome: ObservedRayJob["ray"]["submit"]): boolean =>

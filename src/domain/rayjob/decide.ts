@@ -8,6 +8,7 @@
 import type { JobDeploymentStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
 import { earliest, type Instant } from "../time.ts";
+import { cleanUp, strays } from "./children.ts";
 import { findCondition, withCondition } from "./conditions.ts";
 import { activeDeadline, preRunningDeadline } from "./deadlines.ts";
 import { removal } from "./deletion.ts";
@@ -20,7 +21,7 @@ import { retry } from "./retry.ts";
 import { run } from "./run.ts";
 import { begin, initialize, invalid } from "./start.ts";
 import { revise, same } from "./status.ts";
-import { enterSuspending, suspending, wantsSuspension } from "./suspend.ts";
+import { enterSuspending, suspended, suspending, wantsSuspension } from "./suspend.ts";
 import { validateRayJob } from "./validate.ts";
 
 type Phase = (observed: ObservedRayJob, now: Instant) => Decision<RayCommand>;
@@ -28,7 +29,7 @@ type Phase = (observed: ObservedRayJob, now: Instant) => Decision<RayCommand>;
 const phases: Readonly<Record<JobDeploymentStatus, Phase>> = {
   "": begin,
   ValidationFailed: begin,
-  Suspended: (observed, now) => (wantsSuspension(observed.job) ? quiet("suspended") : begin(observed, now)),
+  Suspended: (observed, now) => (wantsSuspension(observed.job) ? suspended(observed) : begin(observed, now)),
   Initializing: initialize,
   Waiting: wait,
   Running: run,
@@ -53,7 +54,7 @@ export function decideRayJob(observed: ObservedRayJob, now: Instant): Decision<R
   if (job.metadata.deletionTimestamp) return removal(observed, now);
   const phase = phases[statusOf(job).jobDeploymentStatus ?? ""];
   if (!phase) return quiet(`unknown phase ${statusOf(job).jobDeploymentStatus}`);
-  return settled(observed, withSpecVerdict(observed, phase(observed, now), now));
+  return settled(observed, withoutStrays(observed, withSpecVerdict(observed, phase(observed, now), now)));
 }
 
 const quiet = (summary: string): Decision<RayCommand> => ({ summary, effects: [], events: [] });
@@ -72,6 +73,17 @@ function wait(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const passed = deadlines.find(({ at }) => now >= at);
   if (passed) return failWith(observed, status, record, passed.failure, now);
   return { ...quiet("waiting for a submission by the user"), wakeAt: earliest(...deadlines.map(({ at }) => at)) };
+}
+
+/** What is left of an earlier attempt goes; what was learnt is written first, since a deletion may be refused. */
+function withoutStrays(observed: ObservedRayJob, decision: Decision<RayCommand>): Decision<RayCommand> {
+  const { job } = observed;
+  const record = currentRecord(observed);
+  const begun = ["Initializing", "Waiting", "Running"].includes(statusOf(job).jobDeploymentStatus ?? "");
+  const news = decision.status !== undefined && !same(decision.status, statusOf(job));
+  if (!record || !begun || decision.ask || news) return decision;
+  const effects = cleanUp(strays(observed, record), "it belongs to an earlier attempt");
+  return effects.length > 0 ? { ...decision, effects: [...effects, ...decision.effects] } : decision;
 }
 
 /** `SpecValid` of a job that has started. Validation is repeated only when the spec has changed. */

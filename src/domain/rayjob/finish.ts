@@ -60,6 +60,10 @@ function settleSubmitter(
   if (record.submissionMode !== "K8sJobMode") return [];
   const submitter = submitterState(findSubmitter(observed, record), observed.pods);
   if (submitter.is !== "working") return [];
+  const created = fromWire(submitter.object.metadata.creationTimestamp) ?? 0;
+  if (created > (fromWire(status.endTime) ?? Number.POSITIVE_INFINITY)) {
+    return [deleteSubmitter(submitter.object, "it came after the end, from a request that had been given up")];
+  }
   const failed = status.jobDeploymentStatus === "Failed";
   if (failed && !RAYS_OWN_WORD.has(findCondition(status, "Failed")?.reason ?? "")) {
     return [deleteSubmitter(submitter.object, "the attempt was given up: nothing may be submitted any more")];
@@ -79,12 +83,13 @@ function release(
   const reported = findCondition(status, "ResourcesReleased") !== undefined;
   if (!reported || isTrue(status, "ResourcesReleased")) return { summary: "the job is over", effects: [], events: [] };
   const some = remains(observed, record);
-  const pods = some.pods.filter(({ status: pod }) => pod?.phase !== "Succeeded" && pod?.phase !== "Failed");
-  const holding = [...some.rayClusters, ...pods];
+  const ended = some.pods.filter(({ status: pod }) => pod?.phase === "Succeeded" || pod?.phase === "Failed");
+  const holding = [...some.rayClusters, ...some.pods.filter((pod) => !ended.includes(pod))];
   if (holding.length > 0)
     return { summary: `the job is over; still there: ${enumerate(holding)}`, effects: [], events: [] };
   const questions = releaseQuestions(observed, record);
-  const proven = proof(observed, questions);
+  // No Pod that has ended begins again, so of those the cache may be believed.
+  const proven = proof(observed, questions, new Set(ended.map(({ metadata }) => metadata.uid)));
   if (proven === "unasked") return { summary: "is really nothing held?", effects: [], events: [], ask: questions };
   if (proven.left > 0)
     return { summary: "the cache lags: something is held", effects: [], events: [], wakeAt: now + seconds(1) };
@@ -101,6 +106,7 @@ function releaseQuestions({ job }: ObservedRayJob, record: AttemptRecord | undef
   const ours = { [LABEL.rayJobUID]: uid };
   return [
     { ask: "list", kind: "RayCluster", namespace, labels: ours },
+    { ask: "list", kind: "Pod", namespace, labels: ours },
     ...(record?.rayClusterName
       ? ([
           { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName },

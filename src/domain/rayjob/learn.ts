@@ -4,7 +4,7 @@
  * May not: end the attempt, or make anything.
  */
 
-import type { RayJobStatus } from "../../api/rayjob.ts";
+import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import type { EventSpec } from "../decision.ts";
 import { type Instant, toWire } from "../time.ts";
 import { mirror } from "./cluster.ts";
@@ -68,15 +68,19 @@ export function learn(pass: Pass, info: RayJobInfo): Learnt {
   };
 }
 
-const DELETED_TWICE = "The submitter's Kubernetes Job was deleted again; it is not made another time.";
+/** A submitter that somebody keeps deleting is not wanted. */
+const MOST_DELETIONS = 1;
+const DELETED = "The submitter's Kubernetes Job was deleted.";
+const DELETED_AGAIN = "The submitter's Kubernetes Job was deleted again; it is not made another time.";
 const STOPPED = "The submitter was deleted, because the job is being stopped.";
 const MADE_AGAIN = "The submitter was deleted, and made once more to follow the log.";
 
 /** `SubmitterHealthy`, and one event when it ceases to be. A submitter says nothing about the job itself. */
 function submitterHealth(
-  { record, evidence: { submitter, answer }, now }: Pass,
+  { observed, record, evidence: { submitter, answer }, now }: Pass,
   status: RayJobStatus,
 ): { readonly status: RayJobStatus; readonly events: readonly EventSpec[] } {
+  const { submitterDeletions: deletions = 0 } = record;
   if (record.submissionMode !== "K8sJobMode") return { status, events: [] };
   const before = findCondition(status, "SubmitterHealthy");
   const health = (value: boolean, reason: "Following" | "Finished" | "JobFailed" | "Deleted", message: string) => {
@@ -92,8 +96,7 @@ function submitterHealth(
   const judged = (at: Instant) => answer !== undefined && answer.requestedAt >= at && status.jobStatus === "RUNNING";
   switch (submitter.is) {
     case "working": {
-      const again = before?.reason === "Deleted" || before?.message === MADE_AGAIN;
-      return health(true, "Following", again ? MADE_AGAIN : "The submitter follows the job's log.");
+      return health(true, "Following", deletions > 0 ? MADE_AGAIN : "The submitter follows the job's log.");
     }
     case "finished":
       return judged(submitter.at)
@@ -107,14 +110,17 @@ function submitterHealth(
       if (before?.status === "False") return { status, events: [] };
       // Our own doing is no loss.
       if (record.endTime !== undefined) return { status: health(false, "Deleted", STOPPED).status, events: [] };
-      const twice = before?.message === MADE_AGAIN;
-      return health(false, "Deleted", twice ? DELETED_TWICE : "The submitter's Kubernetes Job was deleted.");
+      const lost = health(false, "Deleted", deletions < MOST_DELETIONS ? DELETED : DELETED_AGAIN);
+      // Counted in the journal before the next one is made, by whoever leads then.
+      const counted = currentRecord({ job: { ...observed.job, status: lost.status } }) ?? record;
+      return { ...lost, status: reviseRecord(lost.status, counted, { submitterDeletions: deletions + 1 }) };
     }
   }
 }
 
 /** Whether a deleted submitter is made once more, since the job that it followed still runs. */
-export const mayFollowAgain = (status: RayJobStatus): boolean => {
-  const health = findCondition(status, "SubmitterHealthy");
-  return status.jobStatus === "RUNNING" && health?.reason === "Deleted" && health.message !== DELETED_TWICE;
-};
+export const mayFollowAgain = (status: RayJobStatus, { submitterDeletions = 0 }: AttemptRecord): boolean =>
+  status.jobStatus === "RUNNING" &&
+  findCondition(status, "SubmitterHealthy")?.reason === "Deleted" &&
+  submitterDeletions > 0 &&
+  submitterDeletions <= MOST_DELETIONS;

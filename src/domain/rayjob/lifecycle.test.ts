@@ -14,6 +14,7 @@ import {
   headPod,
   headService,
   JOB_ID,
+  labels,
   messageOf,
   observed,
   rayCluster,
@@ -710,7 +711,8 @@ describe("activeDeadlineSeconds", () => {
   });
 
   it("waits 30 s for Ray's word and no longer; the status is a terminal pair then, too (B14, B18)", () => {
-    const silent = { ...stopping(), ray: { answer: silence({ at: "12:05:29" }) } };
+    const stop = { startedAt: at("12:05:01"), finishedAt: at("12:05:13"), result: "unknown" as const };
+    const silent = { ...stopping(), ray: { answer: silence({ at: "12:05:29" }), stop } };
     expect(phase(decide(silent, at("12:05:29")))).not.toBe("Failed");
     const decision = decide(silent, at("12:05:30"));
     expect(statusOf(decision)).toMatchObject({
@@ -719,6 +721,16 @@ describe("activeDeadlineSeconds", () => {
       reason: "DeadlineExceeded",
     });
     expect(reasons(decision)).toEqual(["RayJobStopUnconfirmed", "AttemptFailed"]);
+  });
+
+  it("that was noticed before an outage is no end yet: Ray is told to stop, and asked, by whoever looks next", () => {
+    const seen = stopping();
+    const later = (ray: ObservedRayJob["ray"]) => decide({ ...seen, jobs: [], ray }, at("13:00:10"));
+    expect(doings(later({}))).toEqual(["stop"]);
+    const stop = { startedAt: at("13:00:01"), finishedAt: at("13:00:02"), result: "done" as const };
+    expect(phase(later({ answer: says("RUNNING", { at: "13:00:03" }), stop }))).not.toBe("Failed");
+    expect(phase(later({ answer: says("RUNNING", { at: "13:00:08" }), stop }))).toBe("Failed");
+    expect(phase(later({ answer: says("SUCCEEDED", { at: "13:00:00" }) }))).toBe("Complete");
   });
 
   it("a job that succeeded before the stop reached it has succeeded", () => {
@@ -738,6 +750,49 @@ describe("activeDeadlineSeconds", () => {
   it("is added or extended while the job runs", () => {
     const decision = decide(whileRunning({ spec: { activeDeadlineSeconds: 900 } }), NOW);
     expect(decision.wakeAt).toBe(at("12:15:00"));
+  });
+});
+
+describe("what arrives late of an attempt that is over, from a request that had been given up", () => {
+  const second = (changes: Partial<ObservedRayJob>) =>
+    whileRunning({
+      status: statusWith(seenRunning({ number: 1, rayClusterName: "demo-c1111" })),
+      rayClusters: [rayCluster({ metadata: { name: "demo-c1111", labels: labels(1) } })],
+      jobs: [submitterJob("working", { metadata: { labels: labels(1) } })],
+      services: [headService({ cluster: "demo-c1111" })],
+      ...changes,
+    });
+
+  it("is deleted while the next attempt runs, which goes on as if it were not there", () => {
+    const seen = second({});
+    const settled = written(seen, decide(seen, NOW));
+    expect(doings(decide(settled, NOW))).toEqual([]);
+    const late = { ...settled, rayClusters: [...settled.rayClusters, rayCluster()] };
+    const decision = decide(late, NOW);
+    expect(doings(decision)).toEqual([`delete RayCluster ${CLUSTER}`]);
+    expect(decision.status).toBeUndefined();
+    const alone = { ...settled, jobs: [submitterJob()] };
+    expect(doings(decide(written(alone, decide(alone, NOW)), NOW))).toEqual(["delete Job demo"]);
+  });
+
+  it("is deleted while the next attempt waits for its cluster", () => {
+    const status = statusWith(record({ number: 1, rayClusterName: "demo-c1111" }), {
+      jobDeploymentStatus: "Initializing",
+    });
+    const rayClusters = [rayCluster({ ready: false, metadata: { name: "demo-c1111", labels: labels(1) } })];
+    const seen = observed({ job: rayJob({}, status), rayClusters, jobs: [submitterJob()] });
+    expect(doings(decide(written(seen, decide(seen, NOW)), NOW))).toEqual(["delete Job demo"]);
+  });
+
+  it("is deleted while the RayJob is suspended", () => {
+    const status = statusWith(submitted({ endTime: wire("12:01:00") }), { jobDeploymentStatus: "Suspended" });
+    const seen = observed({
+      job: rayJob({ suspend: true }, status),
+      rayClusters: [rayCluster()],
+      jobs: [submitterJob()],
+    });
+    expect(doings(decide(seen, NOW))).toEqual([`delete RayCluster ${CLUSTER}`, "delete Job demo"]);
+    expect(doings(decide({ ...seen, rayClusters: [], jobs: [] }, NOW))).toEqual([]);
   });
 });
 
@@ -788,6 +843,23 @@ describe("a RayJob that is over", () => {
     const told = decide(written(gone, decision), NOW);
     expect(told).toMatchObject({ effects: [], events: [], asked: [] });
     expect(decide(over({ rayClusters: [] }), NOW).status).toBeUndefined();
+  });
+
+  it("does not say so while a submitter runs that the cache does not show; one that has ended holds nothing", () => {
+    const pod = (phase: string) =>
+      headPod({
+        metadata: { name: "demo-x", uid: "uid-x", labels: submitterJob().metadata.labels },
+        status: { phase },
+      });
+    const gone = over({ rayClusters: [], pods: [] });
+    expect(decide(gone, NOW, { pods: [pod("Running")] }).status).toBeUndefined();
+    const told = decide({ ...gone, pods: [pod("Succeeded")] }, NOW);
+    expect(conditionOf(told.status, "ResourcesReleased")).toBe("True Released");
+  });
+
+  it("takes away a submitter that came after the end, from a request that had been given up", () => {
+    const late = submitterJob("working", { metadata: { creationTimestamp: wire("12:10:02") } });
+    expect(doings(decide(over({ rayClusters: [], pods: [], jobs: [late] }), NOW))).toEqual(["delete Job demo"]);
   });
 
   it("given up by the operator, takes away a submitter that might yet submit", () => {

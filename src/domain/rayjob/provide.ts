@@ -10,16 +10,7 @@ import type { Stored } from "../../api/object.ts";
 import type { RayJobStatus } from "../../api/rayjob.ts";
 import { type Decision, type Effect, type EventSpec, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, type Instant, seconds } from "../time.ts";
-import {
-  deleteService,
-  deleteSubmitter,
-  findHeadService,
-  isLeaving,
-  isOfLaterAttempt,
-  isStill,
-  ownerUID,
-  standing,
-} from "./children.ts";
+import { deleteService, findHeadService, isLeaving, isStill, ownerUID, standing } from "./children.ts";
 import { findCondition, withCondition } from "./conditions.ts";
 import type { Pass } from "./evidence.ts";
 import { mayFollowAgain } from "./learn.ts";
@@ -93,14 +84,10 @@ function ensureSubmitter(pass: Pass): Ensured {
   const { observed, record, cluster, evidence, now, target } = pass;
   if (record.submissionMode !== "K8sJobMode" || !cluster || isLeaving(cluster) || !target) return {};
   if (record.raySession === undefined || record.submissionStartTime === undefined) return {};
-  if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job))) return {};
+  if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job), record)) return {};
   const { submitter } = evidence;
-  const { name, namespace = "", uid } = observed.job.metadata;
-  if (submitter.is === "leftover") {
-    const { object } = submitter;
-    const mine = ownerUID(object) === uid && !isLeaving(object) && !isOfLaterAttempt(object, record);
-    return { effects: mine ? [deleteSubmitter(object, "it belongs to an earlier attempt")] : [], wakeAt: now + PATROL };
-  }
+  const { name, namespace = "" } = observed.job.metadata;
+  if (submitter.is === "leftover") return { wakeAt: now + PATROL };
   if (submitter.is === "stranger") return nameTaken(pass);
   if (submitter.is !== "absent") return {};
   const questions: readonly LiveQuestion[] = [

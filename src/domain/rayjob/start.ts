@@ -14,7 +14,7 @@ import { type Decision, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
-import { deleteCluster, findCluster, isLeaving, isStill, left, ownerUID, remains } from "./children.ts";
+import { findCluster, isStill, left, remains } from "./children.ts";
 import { createCluster, headFacts, mirror, readiness, targetOf } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { activeDeadline, type Deadline, preRunningDeadline } from "./deadlines.ts";
@@ -149,13 +149,8 @@ function prepare(
       };
     }
     case "leftover": {
-      const mine = ownerUID(found.object) === observed.job.metadata.uid && !isLeaving(found.object);
-      return {
-        summary: `waiting for the earlier RayCluster ${record.rayClusterName} to be gone`,
-        effects: mine ? [deleteCluster(found.object, "it belongs to an earlier attempt")] : [],
-        status,
-        events: [],
-      };
+      const summary = `waiting for the earlier RayCluster ${record.rayClusterName} to be gone`;
+      return { summary, effects: [], status, events: [] };
     }
     case "ours":
       return handOver(observed, status, record, found.object as Stored<RayCluster>, now);

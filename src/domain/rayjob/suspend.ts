@@ -9,10 +9,11 @@ import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
 import { type Instant, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
+import { cleanUp, remains } from "./children.ts";
 import { withCondition, withoutConditions } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
-import { statusOf } from "./records.ts";
+import { currentRecord, statusOf } from "./records.ts";
 import { nothingUnderWay, revise, reviseRecord } from "./status.ts";
 
 /** Validation refuses `suspend` without `shutdownAfterJobFinishes`; a running job's such edit is no suspension. */
@@ -51,6 +52,12 @@ export function enterSuspending(
 export function suspending(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const waiting = awaitAbsence(observed, "everything", now, "Suspended");
   return waiting ?? becomeSuspended(observed, statusOf(observed.job), now);
+}
+
+/** Phase Suspended: whatever comes late, from a request that had been given up, goes again. */
+export function suspended(observed: ObservedRayJob): Decision<RayCommand> {
+  const effects = cleanUp(remains(observed, currentRecord(observed)), "the RayJob is suspended");
+  return { summary: "suspended", effects, events: [] };
 }
 
 /** Nothing exists: say so. Also the answer to a RayJob that was born suspended, which never had anything. */

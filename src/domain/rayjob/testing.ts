@@ -113,7 +113,7 @@ const owner = (kind: string, name: string, uid: string) => [
   { apiVersion: kind === "Job" ? "batch/v1" : "ray.io/v1", kind, name, uid, controller: true },
 ];
 
-const labels = (attempt: number) => ({ [LABEL.executionAttempt]: String(attempt), [LABEL.rayJobUID]: UID });
+export const labels = (attempt: number) => ({ [LABEL.executionAttempt]: String(attempt), [LABEL.rayJobUID]: UID });
 
 export function rayCluster(changes: { ready?: boolean; metadata?: object; status?: object; spec?: object } = {}) {
   const { ready = true, metadata = {}, status = {}, spec = {} } = changes;

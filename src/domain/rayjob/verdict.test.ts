@@ -135,6 +135,9 @@ describe("b: Ray says RUNNING", () => {
     seen = written(seen, decide(seen, NOW));
     const again = decide(seen, NOW);
     expect(doings(again)).toEqual(["create Job demo"]);
+    // An operator that has read an older journal than there is makes none.
+    const job = { ...seen.job, status: statusWith(seenRunning({ submitterDeletions: 2 })) };
+    expect(doings(decide(seen, NOW, { job }))).toEqual([]);
     expect(again.asked.map(({ kind }) => kind)).toContain("Job");
     seen = { ...seen, jobs: [submitterJob()] };
     seen = written(seen, decide(seen, NOW));
@@ -378,6 +381,17 @@ describe("j: the head is gone and Ray is silent", () => {
     ],
     ["has failed", headPod({ status: { phase: "Failed", reason: "Evicted", message: "low on memory" } })],
     ["is on a node that is silent", headPod({ status: { conditions: [{ type: "Ready", status: "Unknown" }] } })],
+    [
+      "is on a node that is silent, as the node controller of today says it",
+      headPod({
+        status: {
+          conditions: [
+            { type: "Ready", status: "False" },
+            { type: "ContainersReady", status: "True" },
+          ],
+        },
+      }),
+    ],
     ["was replaced", headPod({ metadata: { uid: "uid-other", creationTimestamp: wire("12:09:00") } })],
   ] as const;
 

@@ -232,7 +232,15 @@ export const acts: readonly Act[] = [
     can: (l) => l.rivals === 0,
     act: (l) => l.rival(6000),
   },
-  { name: "outage", changesEnd: false, can: (l) => !l.chief.dead, act: (l) => l.outage(60 * MINUTE) },
+  {
+    name: "outage",
+    changesEnd: false,
+    can: (l) => !l.chief.dead,
+    act(life) {
+      life.oracles.leaderless = true;
+      life.outage(60 * MINUTE);
+    },
+  },
 ];
 
 const byName = new Map(acts.map((act) => [act.name, act]));

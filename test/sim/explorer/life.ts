@@ -318,12 +318,20 @@ export class Life implements Surroundings {
     if (next === undefined || this.#job?.status?.jobDeploymentStatus !== next.in) return;
     const status = this.#job.status;
     if (next.when === "running" && status.jobStatus !== "RUNNING") return;
-    if (next.when === "submitter" && !actOf("evict-submitter").can(this)) return;
+    if (next.when === "submitter" && !this.#submitterRuns()) return;
     if (!actOf(next.act).can(this)) return;
     this.#script.shift();
     this.#tell("script", () => next.act);
     await actOf(next.act).act(this);
     await settle();
+  }
+
+  /** A Pod of the submitter that is there now; one that is on its way out belongs to an earlier one. */
+  #submitterRuns(): boolean {
+    const jobs = this.world.kube.storage.all("batch/jobs").map(({ metadata }) => metadata.uid);
+    return this.world.kubelet.running.some(({ metadata: { ownerReferences = [], deletionTimestamp } }) =>
+      ownerReferences.some(({ uid }) => jobs.includes(uid) && !deletionTimestamp),
+    );
   }
 
   async #chooseAct(): Promise<void> {

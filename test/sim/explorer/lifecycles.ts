@@ -11,8 +11,8 @@ import { fails, type JobScript, runsForEver, succeeds } from "../fakeRay.ts";
 export interface Scripted {
   readonly in: string;
   readonly act: string;
-  /** The act waits until Ray runs the job; or until the submitter's Pod is there. */
-  readonly when?: "running" | "submitter" | "submitted";
+  /** The act waits until Ray runs the job; or until a Pod of the present submitter runs. */
+  readonly when?: "running" | "submitter";
 }
 
 export interface Lifecycle {

@@ -275,7 +275,9 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a submitter made again and again",
     file: job("provide"),
-    replace: [["if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job))) return {};", ""]],
+    replace: [
+      ["if (record.observedTime !== undefined && !mayFollowAgain(statusOf(observed.job), record)) return {};", ""],
+    ],
     in: ["submitter-deleted-twice"],
   },
   {

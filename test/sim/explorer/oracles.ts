@@ -7,18 +7,21 @@
 import type { Pod } from "../../../src/api/kubernetes.ts";
 import { LABEL } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
-import type { RayJob } from "../../../src/api/rayjob.ts";
+import type { RayJob, RayJobStatus } from "../../../src/api/rayjob.ts";
 import type { KubeRequest } from "../../../src/machinery/kube/transport.ts";
 import type { RayRequest } from "../../../src/ray/transport.ts";
 import type { Change } from "../../../src/simkube/storage.ts";
 import type { FakeHead } from "../fakeRay.ts";
 import type { World } from "../world.ts";
+import { GIVEN_UP_MARK } from "./replica.ts";
 
 const POD = "/pods";
 const JOB = "batch/jobs";
 const CLUSTER = "ray.io/rayclusters";
 const RAYJOB = "ray.io/rayjobs";
 const SERVICE = "/services";
+/** What came late is gone so soon, though a watch were late. */
+const STRAY_PATIENCE = 90_000;
 const ENDS = new Set(["Complete", "Failed"]);
 
 export class Oracles {
@@ -26,14 +29,24 @@ export class Oracles {
   readonly #world: World;
   /** Jobs that Ray took, by RayJob and attempt. */
   readonly #submissions = new Map<string, number>();
-  /** Submitters that were made, by RayJob and attempt. */
+  /** Submitters that are not counted yet, by UID; `again`: Ray had been seen with the job when it was made. */
+  readonly #made = new Map<string, { readonly of: string; readonly attempt?: string; readonly again: boolean }>();
+  /** How many there were, by RayJob and attempt. */
   readonly #submitters = new Map<string, number>();
+  /** Submitters that the operator asked to be deleted, by UID. */
+  readonly #dismissed = new Set<string>();
+  /** Submitters that others deleted, by RayJob and attempt. */
+  readonly #takenAway = new Map<string, number>();
+  /** What arrived late where nothing may be made any more, by UID, and when. */
+  readonly #strays = new Map<string, { readonly what: string; readonly since: number }>();
   /** Phases and attempts that were ever stored, by RayJob: what an event may tell of. */
   readonly #told = new Map<string, Set<string>>();
   /** Ray was asked to stop this job, by its id. */
   readonly #stopped = new Set<string>();
   #resumes = 0;
   #complained = false;
+  /** Nobody led for long: what had to be done within a time was not. */
+  leaderless = false;
   /** Ray could not be asked, or the job was disturbed: then a verdict may differ from what Ray would say. */
   rayDisturbed = false;
 
@@ -62,6 +75,7 @@ export class Oracles {
     if (method === "DELETE") {
       const { preconditions } = (body ?? {}) as { preconditions?: { uid?: string } };
       if (!preconditions?.uid) this.#violated(`DELETE ${path} was sent without a UID`);
+      else this.#dismissed.add(preconditions.uid);
     }
     if ((method === "PATCH" || method === "PUT") && !path.includes("/events")) {
       const { metadata } = (body ?? {}) as KubeObject;
@@ -78,6 +92,10 @@ export class Oracles {
     if (count > 1) this.#violated(`attempt ${attempt} was submitted ${count} times (${id})`);
     const job = this.#job(uid);
     const record = job?.status?.attempts?.at(-1);
+    // Each submitter is told the session it is for, so one that comes late submits to no later attempt's head.
+    const own = job?.status?.attempts?.find(({ number }) => String(number) === attempt);
+    if (own && own.jobId !== id)
+      this.#violated(`${id} was submitted to the head of attempt ${attempt}, which is not its`);
     // The record is written before anything is submitted.
     if (job && record && (record.submissionStartTime === undefined || record.raySession === undefined)) {
       this.#violated(`${id} was submitted before attempt ${attempt} was journalled as being submitted`);
@@ -108,13 +126,14 @@ export class Oracles {
     }
     for (const job of this.#all<RayJob>(RAYJOB)) {
       const { status = {} } = job;
+      for (const { what } of this.#strays.values()) this.#violated(`${what} came late, and stays`);
       const clusters = this.#all(CLUSTER).filter((cluster) => rayJobOf(cluster) === job.metadata.uid);
       const stray = clusters.filter(({ metadata }) => metadata.name !== status.rayClusterName);
       for (const { metadata } of stray) this.#violated(`RayCluster ${metadata.name} is nobody's, and stays`);
-      const counted = status.attempts?.filter(({ number, jobStatus, reason }) => {
-        const last = number === status.executionAttempt && !ENDS.has(status.jobDeploymentStatus ?? "");
+      // A reason is written with the end, and what was suspended before its end has none.
+      const counted = status.attempts?.filter(({ jobStatus, reason }) => {
         const stoppedInTime = jobStatus === "STOPPED" && reason?.startsWith("JobDeploymentStatus") === true;
-        return !last && reason !== undefined && jobStatus !== "SUCCEEDED" && !stoppedInTime;
+        return reason !== undefined && jobStatus !== "SUCCEEDED" && !stoppedInTime;
       }).length;
       if (counted !== undefined && (status.failed ?? 0) !== counted) {
         this.#violated(`failed is ${status.failed}, and ${counted} of the attempts have failed`);
@@ -124,20 +143,32 @@ export class Oracles {
 
   #stored({ resource, type, object, old }: Change): void {
     if (resource === RAYJOB) this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined, type);
-    if (type !== "ADDED") return;
+    if (type === "DELETED" || object.metadata.deletionTimestamp) this.#leaves(object.metadata.uid);
+    if (resource === POD) this.#submitterRuns(object as unknown as Stored<Pod>);
     const uid = rayJobOf(object);
     if (uid === undefined) return;
     const attempt = object.metadata.labels?.[LABEL.executionAttempt];
+    if (resource === JOB && type === "DELETED" && !this.#dismissed.has(object.metadata.uid)) {
+      add(this.#takenAway, `${uid} ${attempt}`);
+    }
+    if (type !== "ADDED") return;
     if (resource === JOB) {
-      const count = add(this.#submitters, `${uid} ${attempt}`);
-      if (count > 2) this.#violated(`attempt ${attempt} got ${count} submitters`);
-      this.#isExpected(uid, attempt, `submitter ${object.metadata.name}`);
+      const record = this.#job(uid)?.status?.attempts?.find(({ number }) => String(number) === attempt);
+      const again = record?.observedTime !== undefined;
+      // One that comes late, in its own attempt, is as good as any; the operator made it before it gave it up.
+      const late = object.metadata.annotations?.[GIVEN_UP_MARK] !== undefined;
+      if (!late) this.#made.set(object.metadata.uid, { of: `${uid} ${attempt}`, attempt, again });
+      this.#isExpected(uid, attempt, `submitter ${object.metadata.name}`, object);
     }
     if (resource === CLUSTER) {
-      this.#isExpected(uid, attempt, `RayCluster ${object.metadata.name}`);
+      this.#isExpected(uid, attempt, `RayCluster ${object.metadata.name}`, object);
+      if (this.#strays.has(object.metadata.uid)) return;
       const others = this.#all(CLUSTER).filter(
         (other) =>
-          rayJobOf(other) === uid && other.metadata.uid !== object.metadata.uid && !other.metadata.deletionTimestamp,
+          rayJobOf(other) === uid &&
+          other.metadata.uid !== object.metadata.uid &&
+          !other.metadata.deletionTimestamp &&
+          !this.#strays.has(other.metadata.uid),
       );
       for (const { metadata } of others) {
         this.#violated(`RayCluster ${object.metadata.name} was made while ${metadata.name} was there`);
@@ -145,16 +176,57 @@ export class Oracles {
     }
   }
 
-  /** What is made is made for the attempt that is journalled, in a phase that makes something. */
-  #isExpected(uid: string, attempt: string | undefined, what: string): void {
+  /**
+   * What is made is made for the attempt that is journalled, in a phase that makes something. The server may carry out a
+   * request that was given up long before, which nobody can prevent: that is to be cleaned up soon, and to be nobody's
+   * meanwhile.
+   */
+  #isExpected(uid: string, attempt: string | undefined, what: string, { metadata }: Stored): void {
     const job = this.#job(uid);
     if (!job) return;
     const { executionAttempt, jobDeploymentStatus } = job.status ?? {};
-    if (String(executionAttempt) !== attempt) {
-      this.#violated(`${what} of attempt ${attempt} was made in attempt ${executionAttempt}`);
-    }
-    if (["Suspended", "Complete", "Failed", "Retrying", ""].includes(jobDeploymentStatus ?? "")) {
-      this.#violated(`${what} was made in phase ${jobDeploymentStatus}`);
+    const wrong = [
+      String(executionAttempt) !== attempt && `${what} of attempt ${attempt} was made in attempt ${executionAttempt}`,
+      ["Suspended", "Complete", "Failed", "Retrying", ""].includes(jobDeploymentStatus ?? "") &&
+        `${what} was made in phase ${jobDeploymentStatus}`,
+    ].filter((sentence) => sentence !== false);
+    if (wrong.length > 0 && metadata.annotations?.[GIVEN_UP_MARK]) {
+      this.#strays.set(metadata.uid, { what: wrong[0]!, since: this.#world.clock.now() });
+    } else for (const sentence of wrong) this.#violated(sentence);
+  }
+
+  /** An object is gone, or on its way out. */
+  #leaves(uid: string): void {
+    const stray = this.#strays.get(uid);
+    if (!stray) return;
+    this.#strays.delete(uid);
+    const after = this.#world.clock.now() - stray.since;
+    if (after > STRAY_PATIENCE && !this.leaderless) this.#violated(`${stray.what}, and stayed for ${after / 1000} s`);
+  }
+
+  /**
+   * An attempt's submitter is made anew where somebody else took it away: as often as it takes until Ray has been seen
+   * with the job, and once after that. Counted are those that came to run, of the latter those of which the journal
+   * says that they work: what is deleted before anybody could write it down, nobody can count.
+   */
+  #submitterRuns({ metadata, status }: Stored<Pod>): void {
+    const owner = metadata.ownerReferences?.find(({ controller }) => controller)?.uid ?? "";
+    const made = this.#made.get(owner);
+    if (!made || made.again || status?.phase !== "Running") return;
+    this.#made.delete(owner);
+    const count = add(this.#submitters, made.of);
+    if (count > 1 + (this.#takenAway.get(made.of) ?? 0))
+      this.#violated(`attempt ${made.attempt} got ${count} submitters`);
+  }
+
+  #submitterIsSeen({ conditions }: RayJobStatus): void {
+    if (!conditions?.some(({ type, status }) => type === "SubmitterHealthy" && status === "True")) return;
+    for (const { metadata } of this.#all(JOB)) {
+      const made = this.#made.get(metadata.uid);
+      if (!made?.again) continue;
+      this.#made.delete(metadata.uid);
+      const count = add(this.#submitters, `${made.of} again`);
+      if (count > 1) this.#violated(`attempt ${made.attempt} got a submitter ${count} times after Ray had the job`);
     }
   }
 
@@ -168,6 +240,7 @@ export class Oracles {
     }
     const told = this.#told.get(uid) ?? new Set();
     this.#told.set(uid, told);
+    this.#submitterIsSeen(now);
     const phase = now.jobDeploymentStatus ?? "";
     told.add(phase);
     if (now.executionAttempt !== undefined) told.add(`attempt ${now.executionAttempt}`);
@@ -180,6 +253,7 @@ export class Oracles {
     if (to > from) {
       for (const resource of [CLUSTER, JOB]) {
         for (const left of this.#all(resource).filter((object) => rayJobOf(object) === uid)) {
+          if (this.#strays.has(left.metadata.uid)) continue;
           this.#violated(`attempt ${to} began while ${left.kind} ${left.metadata.name} was there`);
         }
       }

@@ -152,9 +152,9 @@ export class Replica {
 
   async #write(request: KubeRequest, what: () => string): Promise<KubeResponse> {
     const { clock, kubernetes } = this.#around;
-    const send = async (): Promise<KubeResponse> => {
-      this.#around.sends(this, request);
-      const response = await kubernetes.request(request);
+    const send = async (sent = request): Promise<KubeResponse> => {
+      this.#around.sends(this, sent);
+      const response = await kubernetes.request(sent);
       if (response.status < 300) this.writes++;
       // The answer takes its time, so that others may act between one write and the next.
       await sleep(clock, LATENCY);
@@ -187,7 +187,7 @@ export class Replica {
       case "late": {
         // It hangs on the way, and arrives when nobody waits for it any more.
         const done = this.#around.begin();
-        clock.after(GIVEN_UP + 3000, () => void send().finally(done));
+        clock.after(GIVEN_UP + 3000, () => void send(givenUp(request)).finally(done));
         await this.#wait(GIVEN_UP);
         throw new TransportError("no answer in time", { maybeSent: true });
       }
@@ -356,6 +356,16 @@ const failure = (code: number, headers: Record<string, string> = {}): KubeRespon
   headers,
   body: status(code),
 });
+
+/** What a request makes that was given up long before it is carried out bears this mark, for the oracles to know it by. */
+export const GIVEN_UP_MARK = "explorer/given-up";
+
+function givenUp(request: KubeRequest): KubeRequest {
+  if (request.method !== "POST") return request;
+  const { metadata, ...rest } = request.body as KubeObject;
+  const annotations = { ...metadata.annotations, [GIVEN_UP_MARK]: "true" };
+  return { ...request, body: { ...rest, metadata: { ...metadata, annotations } } };
+}
 
 /** `rayjobs/demo/status` of an API path. */
 const short = (path: string): string =>
