@@ -57,7 +57,7 @@ export async function apply(manifest: Manifest, options: ApplyOptions): Promise<
     }
   }
   const { name } = manifest.rayJob.object.metadata;
-  const present = name === undefined ? undefined : await find(client, namespace, name, options.signal);
+  const present = name === undefined ? undefined : await findRayJob(client, namespace, name, options.signal);
   if (present && existing === undefined) {
     const stage = present.status?.jobDeploymentStatus || "new";
     throw new CannotRun(
@@ -91,7 +91,8 @@ export async function apply(manifest: Manifest, options: ApplyOptions): Promise<
   return created;
 }
 
-async function find(client: KubeClient, namespace: string, name: string, signal: AbortSignal) {
+/** The RayJob, or undefined when there is none. Throws CannotRun on a cluster that has no RayJobs at all. */
+export async function findRayJob(client: KubeClient, namespace: string, name: string, signal?: AbortSignal) {
   try {
     return await client.get<RayJob>(rayJobs, namespace, name, { signal });
   } catch (error) {

@@ -142,6 +142,13 @@ export async function status({ name }: LocalOptions): Promise<number> {
   return 0;
 }
 
+/** The kubeconfig of the cluster that `local up` keeps running. */
+export async function kubeconfigOfLocal(name = "default"): Promise<string> {
+  const state = running((await filesOf(name)).state);
+  if (!state) throw new CannotRun("the embedded cluster is not up", "Start it: raykeeper local up");
+  return state.kubeconfig;
+}
+
 /** On stdout, alone there when the cluster comes up: `eval "$(raykeeper local up)"`. */
 function tellKubeconfig({ kubeconfig }: State): void {
   process.stdout.write(`${exportLine(kubeconfig)}\n`);

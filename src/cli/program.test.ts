@@ -18,7 +18,7 @@ describe("the command line", () => {
   it("shows its commands with --help and exits 0", async () => {
     const { code, stdout } = await typed("--help");
     expect(code).toBe(0);
-    for (const command of ["run", "local", "operator", "version"]) expect(stdout).toContain(`  ${command}`);
+    for (const command of ["run", "explain", "local", "operator", "version"]) expect(stdout).toContain(`  ${command}`);
   });
 
   it("explains the exit codes of run", async () => {

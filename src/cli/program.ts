@@ -5,6 +5,7 @@
  */
 import { Command, CommanderError, Option } from "commander";
 import { configFlags } from "../config.ts";
+import type { ExplainOptions } from "./explain.ts";
 import { describeFailure } from "./failure.ts";
 import type { LocalOptions } from "./local.ts";
 import type { OperatorOptions } from "./operator.ts";
@@ -67,6 +68,26 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     .option("--no-color", "plain text, also on a terminal (as does NO_COLOR)")
     .action(async (file: string, options: RunOptions) =>
       done(await (await import("./run.ts")).run(file, options, end())),
+    );
+
+  root
+    .command("explain")
+    .summary("tell what state a RayJob is in, why, what it waits for, and what you can do")
+    .usage("[options] rayjob NAME | rayjob/NAME")
+    .description(
+      "One screen about a RayJob: its state, since when and why; what it waits for (a Pod, an image, a volume, a node, quota); " +
+        "which timer runs out when; what became of earlier attempts; and what you can do, with the command. Only reads.\n\n" +
+        "Exit code: 0 it is explained, whatever its state, 1 there is no such RayJob or it cannot be read, 2 wrong usage.",
+    )
+    .argument("<rayjob...>", "rayjob NAME, or rayjob/NAME")
+    .option("-n, --namespace <name>", "namespace, instead of the context's")
+    .option("--local", "on the embedded cluster of `raykeeper local up`")
+    .option("--context <name>", "context of the kubeconfig, instead of the current one")
+    .option("--kubeconfig <path>", "kubeconfig, instead of $KUBECONFIG or ~/.kube/config")
+    .addOption(new Option("-o, --output <format>", "for programs").choices(["json"]))
+    .option("--no-color", "plain text, also on a terminal (as does NO_COLOR)")
+    .action(async (words: string[], options: ExplainOptions) =>
+      done(await (await import("./explain.ts")).explainCommand(words, options)),
     );
 
   const local = root

@@ -45,8 +45,7 @@ export class Screen {
   }
 
   paint(tone: Tone, text: string): string {
-    const code = this.#options.colour && this.#options.stderr.isTTY ? CODES[tone] : "";
-    return code ? `\u001b[${code}m${text}\u001b[0m` : text;
+    return paintOn(this.#options.stderr, this.#options.colour)(tone, text);
   }
 
   /** One line of progress, with the time since the command started. */
@@ -103,6 +102,14 @@ export class Screen {
       this.#live = live;
     }
   }
+}
+
+/** Colours for a terminal; where there is none, or colours are not wanted, the text as it is. */
+export function paintOn({ isTTY }: Output, colour: boolean): (tone: Tone, text: string) => string {
+  return (tone, text) => {
+    const code = colour && isTTY ? CODES[tone] : "";
+    return code ? `\u001b[${code}m${text}\u001b[0m` : text;
+  };
 }
 
 /** Whether colours are wanted: `--no-color`, NO_COLOR (set and not empty) and TERM=dumb say no. */

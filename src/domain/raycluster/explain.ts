@@ -5,14 +5,18 @@
  * May not: contain anything that changes while the cause stays the same (ages, counters): the text goes into conditions,
  * and each change of it is a write.
  */
-import type { ContainerState, ContainerStatus, Pod } from "../../api/kubernetes.ts";
-import { hasEnded, silenceOf } from "./observe.ts";
+import type { ContainerState, ContainerStatus, Event, Pod } from "../../api/kubernetes.ts";
+import { hasEnded, isTerminating, silenceOf } from "./observe.ts";
 
 export interface PodProblem {
   /** CamelCase, as kubelet or the scheduler has it where they name one. */
   readonly reason: string;
   /** A clause that goes on after "Pod x": names container and node. */
   readonly message: string;
+  /** The container that is meant, where one is. */
+  readonly container?: string;
+  /** It has ended: its log is that of the container as it is, or of the one before. */
+  readonly ended?: "now" | "before";
 }
 
 type Terminated = NonNullable<ContainerState["terminated"]>;
@@ -21,7 +25,7 @@ type Terminated = NonNullable<ContainerState["terminated"]>;
 export const STARTING: ReadonlySet<string> = new Set(["ContainerCreating", "PodInitializing"]);
 
 interface Row {
-  readonly find: (pod: Pod) => PodProblem | undefined;
+  readonly find: (pod: Pod, warnings: readonly Event[]) => PodProblem | undefined;
 }
 
 /** First match wins: the cause before its consequences. */
@@ -30,13 +34,17 @@ const rows: readonly Row[] = [
   { find: unschedulable },
   { find: containerCannotStart },
   { find: containerEnded },
+  { find: volumeMissing },
   { find: nodeSilent },
 ];
 
-/** The cause of the Pod's trouble, or undefined when it works or is on its way up. */
-export function podProblem(pod: Pod): PodProblem | undefined {
+/**
+ * The cause of the Pod's trouble, or undefined when it works or is on its way up. `warnings`: events about this or other
+ * Pods, where somebody has looked; without them a volume that cannot be mounted looks like being on the way up.
+ */
+export function podProblem(pod: Pod, warnings: readonly Event[] = []): PodProblem | undefined {
   for (const row of rows) {
-    const problem = row.find(pod);
+    const problem = row.find(pod, warnings);
     if (problem) return { ...problem, message: problem.message + onNode(pod) };
   }
   return undefined;
@@ -62,7 +70,12 @@ function containerCannotStart(pod: Pod): PodProblem | undefined {
     // kubelet's text of a crash loop grows with the back-off; how the container ended is what the user needs.
     const ended = status.lastState?.terminated;
     const why = ended ? `${reason}, it last ${ending(ended)}` : sentence(reason, message);
-    return { reason, message: `is not starting: ${word} ${status.name}: ${why}` };
+    return {
+      reason,
+      message: `is not starting: ${word} ${status.name}: ${why}`,
+      container: status.name,
+      ...(ended && { ended: "before" }),
+    };
   }
   return undefined;
 }
@@ -76,9 +89,46 @@ function containerEnded(pod: Pod): PodProblem | undefined {
     return {
       reason: ended.reason || "Error",
       message: `${hasEnded(pod) ? "has failed" : "is not working"}: ${word} ${status.name} ${ending(ended)}`,
+      container: status.name,
+      ended: ended === now ? "now" : "before",
     };
   }
   return undefined;
+}
+
+/** Reasons of kubelet's and the attach controller's events about volumes; the Pod's status says nothing of them. */
+const VOLUME_EVENTS: ReadonlySet<string> = new Set(["FailedMount", "FailedAttachVolume", "FailedMapVolume"]);
+
+function volumeMissing(pod: Pod, warnings: readonly Event[]): PodProblem | undefined {
+  if (!mayLackVolume(pod)) return undefined;
+  const about = warnings.filter(
+    ({ regarding, reason, note }) =>
+      regarding?.uid === pod.metadata.uid && VOLUME_EVENTS.has(reason ?? "") && !SUMMARY.test(note ?? ""),
+  );
+  const newest = about.sort((one, other) => lastSeen(one).localeCompare(lastSeen(other))).at(-1);
+  if (!newest) return undefined;
+  const reason = newest.reason ?? "FailedMount";
+  return { reason, message: `cannot get a volume: ${sentence(reason, newest.note)}` };
+}
+
+/** kubelet's summary after a time: the event before it says why. */
+const SUMMARY = /^Unable to attach or mount volumes/;
+
+const lastSeen = ({ series, deprecatedLastTimestamp, eventTime, metadata }: Event): string =>
+  series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? "";
+
+/** It has a node, and yet no container has begun: an image is being pulled, or a volume is not to be had. */
+export function mayLackVolume(pod: Pod): boolean {
+  const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
+  const waits = ({ state, lastState }: ContainerStatus) =>
+    !lastState?.terminated && STARTING.has(state?.waiting?.reason ?? "");
+  const { phase } = pod.status ?? {};
+  return (
+    pod.spec?.nodeName !== undefined &&
+    !isTerminating(pod) &&
+    (phase ?? "Pending") === "Pending" &&
+    statuses.every(waits)
+  );
 }
 
 function nodeSilent(pod: Pod): PodProblem | undefined {

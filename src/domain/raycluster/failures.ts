@@ -103,7 +103,8 @@ export const describeFailure = (pod: Pod): string => podProblem(pod)?.message ??
 
 const createdAt = (pod: Stored<Pod>): Instant => fromWire(pod.metadata.creationTimestamp) ?? 0;
 
-const retryAt = ({ at, count }: FailureRecord): Instant => (fromWire(at) ?? 0) + delay(count);
+/** When the next try is due after the failures of this record. */
+export const retryAt = ({ at, count }: FailureRecord): Instant => (fromWire(at) ?? 0) + delay(count);
 
 /** 5 s after the first failure, doubled with each further one, 5 min at most. */
 export const delay = (count: number): Duration => Math.min(FIRST_DELAY * 2 ** (count - 1), LONGEST_DELAY);

@@ -7,7 +7,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Stored } from "../../api/object.ts";
 import type { Decision } from "../decision.ts";
-import { fromWire, type Instant, seconds } from "../time.ts";
+import { fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { cleanUp, type Extent, left, proof, proofOfAbsence, remains } from "./children.ts";
 import { findCondition, type Reasons, withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -16,7 +16,7 @@ import { currentRecord, statusOf } from "./records.ts";
 
 /** Pods usually go within their 30 s of grace. */
 const SLOW = seconds(60);
-const NAMED = 5;
+export const NAMED = 5;
 
 /** Undefined when surely nothing is left. `showIn`: the condition whose message names what does not go. */
 export function awaitAbsence(
@@ -61,11 +61,21 @@ function shown(observed: ObservedRayJob, type: "Retrying" | "Suspended", message
 /** `Pod a on node n (terminating since …), RayCluster b and 3 more`. */
 export function enumerate(objects: readonly Stored[]): string {
   const named = objects.slice(0, NAMED).map((object) => {
-    const { kind = "object", metadata } = object;
-    const node = (object as Stored<Pod>).spec?.nodeName;
-    const since = metadata.deletionTimestamp;
-    return `${kind} ${metadata.name}${node ? ` on node ${node}` : ""}${since ? ` (terminating since ${since})` : ""}`;
+    const since = leavingSince(object);
+    return `${nameOnNode(object)}${since ? ` (terminating since ${since})` : ""}`;
   });
   const more = objects.length - named.length;
   return named.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+/** `Pod a on node n`. */
+export function nameOnNode(object: Stored): string {
+  const node = (object as Stored<Pod>).spec?.nodeName;
+  return `${object.kind ?? "object"} ${object.metadata.name}${node ? ` on node ${node}` : ""}`;
+}
+
+/** When its deletion was asked for: Kubernetes sets deletionTimestamp to the end of the grace. */
+export function leavingSince({ metadata }: Stored): string | undefined {
+  const end = fromWire(metadata.deletionTimestamp);
+  return end === undefined ? undefined : toWire(end - seconds(metadata.deletionGracePeriodSeconds ?? 0));
 }

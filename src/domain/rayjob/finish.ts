@@ -47,7 +47,7 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
 }
 
 /** When `shutdownAfterJobFinishes` takes effect; undefined when it is not set. */
-function dueTime({ job }: ObservedRayJob, status: RayJobStatus): Instant | undefined {
+export function dueTime({ job }: Pick<ObservedRayJob, "job">, status: RayJobStatus): Instant | undefined {
   if (!job.spec.shutdownAfterJobFinishes) return undefined;
   return (fromWire(status.endTime) ?? 0) + seconds(Math.max(0, job.spec.ttlSecondsAfterFinished ?? 0));
 }

@@ -253,4 +253,7 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
   return { ...decision, summary: `i: submitting job ${record.jobId}`, effects: [...decision.effects, command] };
 }
 
-const refusal = (message: string | undefined): string => `Ray did not take the job: ${message ?? "no reason given"}`;
+/** How the message begins while Ray refuses a submission by the operator itself. */
+export const REFUSED = "Ray did not take the job";
+
+const refusal = (message: string | undefined): string => `${REFUSED}: ${message ?? "no reason given"}`;

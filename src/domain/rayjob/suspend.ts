@@ -20,6 +20,9 @@ import { nothingUnderWay, revise, reviseRecord } from "./status.ts";
 export const wantsSuspension = ({ spec }: RayJob): boolean =>
   spec.suspend === true && spec.shutdownAfterJobFinishes === true;
 
+/** How the record of an attempt tells that a suspension ended it. */
+export const WAS_SUSPENDED = "The RayJob was suspended.";
+
 /** From any phase in which an attempt is under way. */
 export function enterSuspending(
   { job }: ObservedRayJob,
@@ -28,7 +31,7 @@ export function enterSuspending(
   now: Instant,
 ): Decision<RayCommand> {
   const ended = record
-    ? reviseRecord(status, record, { endTime: record.endTime ?? toWire(now), message: "The RayJob was suspended." })
+    ? reviseRecord(status, record, { endTime: record.endTime ?? toWire(now), message: WAS_SUSPENDED })
     : status;
   const message = "Deleting everything of this RayJob.";
   return {
