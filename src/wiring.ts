@@ -401,6 +401,9 @@ function observeRayJob(
       caches.submitterPods.store.byIndex("rayJob", uid),
       ofCluster(caches.rayPods.store),
     ),
+    neighbours: clusterName
+      ? caches.rayJobs.store.byIndex("cluster", objectKey(namespace, clusterName)).filter((other) => other !== job)
+      : [],
     clusterInFlight: clusterName !== undefined && from.clusters.isWorkingOn(objectKey(namespace, clusterName)),
     ray: { ...(answer && { answer }), ...(attempt !== undefined && from.commands.outcomes(uid, attempt)) },
     live: from.live,

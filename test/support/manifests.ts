@@ -1,7 +1,7 @@
 /**
  * RayJobs for tests: small, valid, and changed where a test says so.
  */
-import type { RayClusterSpec } from "../../src/api/raycluster.ts";
+import type { RayCluster, RayClusterSpec } from "../../src/api/raycluster.ts";
 import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 
 const template = (name: string) => ({
@@ -26,6 +26,14 @@ export const clusterSpec = (workers = 2): RayClusterSpec =>
       },
     ],
   }) as RayClusterSpec;
+
+/** A RayCluster of its own, for RayJobs that select one. */
+export const rayCluster = (name: string, workers = 2): RayCluster => ({
+  apiVersion: "ray.io/v1",
+  kind: "RayCluster",
+  metadata: { name, namespace: "default" },
+  spec: clusterSpec(workers),
+});
 
 export const rayJob = (spec: Partial<RayJobSpec> = {}, name = "demo"): RayJob =>
   ({

@@ -12,7 +12,7 @@ import { cleanUp, type Extent, left, proof, proofOfAbsence, remains } from "./ch
 import { findCondition, type Reasons, withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { currentRecord, isSelected, statusOf } from "./records.ts";
 
 /** Pods usually go within their 30 s of grace. */
 const SLOW = seconds(60);
@@ -37,7 +37,7 @@ export function awaitAbsence(
     }
     return { summary: message, effects, status: shown(observed, showIn, message, now), events: [] };
   }
-  if (observed.clusterInFlight) {
+  if (observed.clusterInFlight && !isSelected(record)) {
     const summary = "a reconcile of the RayCluster is still under way";
     return { summary, effects: [], events: [], wakeAt: now + seconds(1) };
   }

@@ -13,6 +13,7 @@ import type { AttemptRecord } from "../../api/rayjob.ts";
 import { type KubeEffect, type LiveQuestion, type ObjectRef, questionKey, type WritableKind } from "../decision.ts";
 import { headServiceName } from "./names.ts";
 import type { ObservedRayJob } from "./observe.ts";
+import { isSelected } from "./records.ts";
 import { same } from "./status.ts";
 
 /**
@@ -44,10 +45,16 @@ const isNamesakes = (object: KubeObject, name: string): boolean =>
     (owner) => owner.controller && owner.kind === "RayJob" && owner.name === name,
   ) ?? false;
 
+/** What a RayCluster of the recorded name is to the attempt. A selected one is taken as it is, whoever made it. */
+export function clusterStanding(object: KubeObject, observed: ObservedRayJob, record: AttemptRecord): Standing {
+  if (!isSelected(record)) return standing(object, observed, record.number);
+  return isLeaving(object) ? "leftover" : "ours";
+}
+
 /** The attempt's RayCluster. */
 export function findCluster(observed: ObservedRayJob, record: AttemptRecord): Found<RayCluster> {
   const object = observed.rayClusters.find((cluster) => cluster.metadata.name === record.rayClusterName);
-  return object ? { is: standing(object, observed, record.number), object } : { is: "absent" };
+  return object ? { is: clusterStanding(object, observed, record), object } : { is: "absent" };
 }
 
 /** The attempt's submitter: the Kubernetes Job named as the RayJob. */

@@ -119,6 +119,7 @@ const ON_THE_WAY = new Set([
 ]);
 
 function troubleOf(cluster: RayCluster): string | undefined {
+  if (cluster.spec.suspend) return "it is suspended, so nothing runs in it; set its spec.suspend to false";
   const failure = conditionOf(cluster, "ReplicaFailure");
   if (failure?.status === "True") return `${failure.reason}: ${failure.message}`;
   const head = conditionOf(cluster, "HeadPodReady");

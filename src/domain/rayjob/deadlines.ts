@@ -4,15 +4,17 @@
  * A deadline is noticed only after Ray has been asked (the job may have ended in time while nobody looked), and it is
  * journalled before anything is stopped: from then on the attempt is being stopped, whatever spec says later. The Ray
  * job and the submitter are stopped, Ray's word is waited for, but not for ever, and the rest is cleaned up by policy.
+ * On a selected cluster, which stays, the submitter goes first, and longer is waited (halt.ts).
  */
 import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, Effect } from "../decision.ts";
 import { type Duration, earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { deleteSubmitter, isLeaving } from "./children.ts";
 import { endWith, type Failure, failWith } from "./ending.ts";
+import { halt } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayAnswer, RayCommand, RayJobInfo, RayTarget } from "./ray.ts";
-import { statusOf } from "./records.ts";
+import { isSelected, statusOf } from "./records.ts";
 import { revise, reviseRecord } from "./status.ts";
 import type { Submitter } from "./submitter.ts";
 import type { Verdict } from "./verdict.ts";
@@ -109,13 +111,19 @@ export function stopping(
     cause: "DeadlineExceeded",
     message: record.message ?? "The RayJob has passed the activeDeadlineSeconds.",
   };
-  const end = endOf(verdict, observed, submitter, target, since, now);
+  const ended = endOf(record, verdict, observed, submitter, target, since, now);
+  const halted =
+    ended || !isSelected(record) ? undefined : halt(observed, record, since, "its deadline has passed", now);
+  if (halted?.is === "under way") return { ...halted.decision, status };
+  const end = halted ? { confirmed: halted.event?.type !== "Warning", info: halted.info } : ended;
   // It finished its work before the stop reached it: that work counts.
   if (end?.info?.status === "SUCCEEDED") return endWith(observed, status, record, end.info, now);
   if (end) {
-    const note = end.confirmed
-      ? "Ray stopped the job"
-      : `Ray did not confirm within ${STOP_PATIENCE / 1000} s that the job has stopped`;
+    const note =
+      halted?.event?.note ??
+      (end.confirmed
+        ? "Ray stopped the job"
+        : `Ray did not confirm within ${STOP_PATIENCE / 1000} s that the job has stopped`);
     return failWith(observed, status, record, failure, now, {
       jobStatus: end.info?.status,
       events: [
@@ -135,6 +143,7 @@ export function stopping(
 }
 
 function endOf(
+  record: AttemptRecord,
   verdict: Verdict,
   { ray }: ObservedRayJob,
   submitter: Submitter,
@@ -143,7 +152,10 @@ function endOf(
   now: Instant,
 ): { readonly confirmed: boolean; readonly info?: RayJobInfo } | undefined {
   if (verdict.kind === "ended") return { confirmed: true, info: verdict.info };
-  if (verdict.kind === "failed") return { confirmed: true };
+  // Silence that has lasted too long is no word.
+  if (verdict.kind === "failed" && verdict.row !== "k") return { confirmed: true };
+  // What becomes of a job that outlives its attempt's end is for halt.ts to see.
+  if (isSelected(record)) return undefined;
   const gone = submitter.is === "absent" || submitter.is === "finished" || submitter.is === "failed";
   const asked = ray.answer?.requestedAt ?? 0;
   if (verdict.kind === "notSubmitted" && gone && !isUnderWay(ray.submit) && asked >= since + SUBMITTER_GONE) {

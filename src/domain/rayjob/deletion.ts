@@ -1,5 +1,6 @@
 /**
- * The RayJob is being deleted: Ray is asked once to stop the job, then the finalizer goes.
+ * The RayJob is being deleted: Ray is asked once to stop the job, then the finalizer goes. On a selected cluster, which
+ * stays, halt.ts sees to it that the job has stopped, as far as 60 s from the deletion allow.
  *
  * Nothing may keep the finalizer for ever: not a dashboard that is gone, not an operator that was restarted.
  * Children go by garbage collection.
@@ -8,12 +9,13 @@ import { FINALIZER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { Decision, EventSpec } from "../decision.ts";
-import { type Instant, seconds } from "../time.ts";
+import { fromWire, type Instant, seconds } from "../time.ts";
 import { findCluster } from "./children.ts";
 import { targetOf } from "./cluster.ts";
+import { halt } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { currentRecord, isSelected, statusOf } from "./records.ts";
 
 /** How long the answer to the one stop is waited for, from the request: the deletion may be old when somebody sees it. */
 const PATIENCE = seconds(15);
@@ -24,6 +26,11 @@ export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCom
     return { summary: "being deleted; the finalizer is gone", effects: [], events: [] };
   }
   const record = currentRecord(observed);
+  if (record && isSelected(record)) {
+    const since = fromWire(job.metadata.deletionTimestamp) ?? now;
+    const halted = halt(observed, record, since, "the RayJob is being deleted", now);
+    return halted.is === "over" ? letGo(observed, halted.why, halted.event) : halted.decision;
+  }
   const found = record ? findCluster(observed, record) : undefined;
   const cluster = found?.is === "ours" ? (found.object as Stored<RayCluster>) : undefined;
   const target = record && cluster ? targetOf(observed, record, cluster) : undefined;

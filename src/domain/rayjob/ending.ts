@@ -14,6 +14,7 @@ import { type Instant, toWire } from "../time.ts";
 import { type FailureCause, withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand, type RayJobInfo } from "./ray.ts";
+import { isSelected } from "./records.ts";
 import { revise, reviseRecord } from "./status.ts";
 
 /** These end the RayJob, however many attempts are left: another attempt would meet the same clock, or the same silence. */
@@ -69,7 +70,7 @@ export function endWith(
   return {
     summary: `attempt ${record.number} ended: ${info.status}`,
     effects: [],
-    status: held(next, observed, now),
+    status: held(next, observed, record, now),
     events: [
       {
         type: "Normal",
@@ -98,7 +99,8 @@ export function failWith(
 ): Decision<RayCommand> {
   const { backoffLimit } = observed.job.spec;
   const failed = (status.failed ?? 0) + 1;
-  const again = failed <= (backoffLimit ?? 0) && !NEVER_RETRIED.includes(reason);
+  // Validation refuses retries on a selected cluster; a running job's such edit changes nothing.
+  const again = failed <= (backoffLimit ?? 0) && !NEVER_RETRIED.includes(reason) && !isSelected(record);
   const jobStatus = terminalStatus(status, record, options.jobStatus);
   let next = closed(status, record, jobStatus, { reason, message }, now);
   next = revise(next, {
@@ -128,7 +130,7 @@ export function failWith(
   return {
     summary: `attempt ${record.number} failed: ${message}`,
     effects: [],
-    status: held(next, observed, now),
+    status: held(next, observed, record, now),
     events,
   };
 }
@@ -165,9 +167,13 @@ function closed(
 }
 
 /** What the ended job still holds, and for how long. */
-function held(status: RayJobStatus, observed: ObservedRayJob, now: Instant): RayJobStatus {
+function held(status: RayJobStatus, observed: ObservedRayJob, record: AttemptRecord, now: Instant): RayJobStatus {
   const { rayClusterName: name } = status;
   if (!name) return status;
+  if (isSelected(record)) {
+    const message = `RayCluster ${name} is not this RayJob's, and stays; its submitter is being waited for.`;
+    return released(status, now, "InUse", message);
+  }
   const { shutdownAfterJobFinishes, ttlSecondsAfterFinished = 0 } = observed.job.spec;
   const what = `RayCluster ${name} with ${holdings(observed.pods.filter((pod) => pod.metadata.labels?.[LABEL.cluster] === name))}`;
   return shutdownAfterJobFinishes

@@ -11,11 +11,11 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type LiveQuestion, questionKey } from "../decision.ts";
 import { fromWire, type Instant } from "../time.ts";
-import { findCluster, findSubmitter, isLeaving, standing } from "./children.ts";
+import { clusterStanding, findCluster, findSubmitter, isLeaving } from "./children.ts";
 import { headFacts, targetOf } from "./cluster.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayTarget } from "./ray.ts";
-import { statusOf } from "./records.ts";
+import { isSelected, statusOf } from "./records.ts";
 import { reviseRecord } from "./status.ts";
 import { submitterState } from "./submitter.ts";
 import type { Evidence } from "./verdict.ts";
@@ -48,7 +48,7 @@ export function gather(
     const answer = observed.live.get(questionKey(question));
     if (answer === undefined) return { ask: [question], why: "is the RayCluster really gone?" };
     const object = answer[0] as Stored<RayCluster> | undefined;
-    if (object) found = { is: standing(object, observed, record.number), object };
+    if (object) found = { is: clusterStanding(object, observed, record), object };
   }
   const cluster = found.is === "absent" || found.is === "stranger" ? undefined : (found.object as Stored<RayCluster>);
   const headQuestions: readonly LiveQuestion[] = [
@@ -65,7 +65,7 @@ export function gather(
     head: headFacts(cluster, observed.pods, record.headPodUID),
     headAbsence: heads === undefined ? "unasked" : heads.some((pod) => !isLeaving(pod)) ? "refuted" : "confirmed",
     headQuestions,
-    clusterLost: record.ownsCluster === false ? undefined : lossOf(found.is, record),
+    clusterLost: lossOf(found.is, record),
     submitter:
       record.submissionMode === "K8sJobMode"
         ? submitterState(findSubmitter(observed, record), observed.pods)
@@ -81,6 +81,7 @@ export function gather(
 
 function lossOf(is: ReturnType<typeof findCluster>["is"], record: AttemptRecord): string | undefined {
   if (is === "ours") return undefined;
+  if (isSelected(record)) return `RayCluster ${record.rayClusterName}, which clusterSelector names, was deleted`;
   return is === "stranger"
     ? `RayCluster ${record.rayClusterName} was replaced by one that does not belong to this RayJob`
     : `RayCluster ${record.rayClusterName} was deleted`;

@@ -12,13 +12,11 @@ import { fromWire, type Instant, seconds } from "../time.ts";
 import { enumerate } from "./absence.ts";
 import { deleteCluster, deleteSubmitter, findSubmitter, isLeaving, proof, refOf, remains } from "./children.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
+import { RAYS_OWN_WORD } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { currentRecord, isSelected, statusOf } from "./records.ts";
 import { lastTry, submitterState } from "./submitter.ts";
-
-/** Causes after which Ray itself holds the end of the job: the submitter has nothing left to submit. */
-const RAYS_OWN_WORD = new Set(["ApplicationFailed", "ApplicationStopped"]);
 
 export function finish(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const { job } = observed;
@@ -36,7 +34,7 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
     return { summary: why, effects: [effect], events: [] };
   }
   const clusters =
-    due === undefined || record?.ownsCluster === false
+    due === undefined || isSelected(record)
       ? []
       : some.rayClusters
           .filter((cluster) => !isLeaving(cluster))
@@ -65,6 +63,7 @@ function settleSubmitter(
     return [deleteSubmitter(submitter.object, "it came after the end, from a request that had been given up")];
   }
   const failed = status.jobDeploymentStatus === "Failed";
+  // Where Ray holds the end, the submitter has nothing left to submit.
   if (failed && !RAYS_OWN_WORD.has(findCondition(status, "Failed")?.reason ?? "")) {
     return [deleteSubmitter(submitter.object, "the attempt was given up: nothing may be submitted any more")];
   }
@@ -107,7 +106,7 @@ function releaseQuestions({ job }: ObservedRayJob, record: AttemptRecord | undef
   return [
     { ask: "list", kind: "RayCluster", namespace, labels: ours },
     { ask: "list", kind: "Pod", namespace, labels: ours },
-    ...(record?.rayClusterName
+    ...(record?.rayClusterName && !isSelected(record)
       ? ([
           { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName },
           { ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: record.rayClusterName } },

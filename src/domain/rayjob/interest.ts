@@ -11,6 +11,7 @@ import { fromWire, type Instant, seconds } from "../time.ts";
 import { findCluster, findSubmitter, isLeaving } from "./children.ts";
 import { headFacts, readiness, targetOf } from "./cluster.ts";
 import { activeDeadline, isBeingStopped } from "./deadlines.ts";
+import { mayRunOn } from "./halt.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal, type PollPace, type RayInterest, type RayTarget } from "./ray.ts";
 import { currentRecord, statusOf } from "./records.ts";
@@ -29,23 +30,34 @@ export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest
   const cluster = found.is === "ours" || found.is === "leftover" ? (found.object as Stored<RayCluster>) : undefined;
   const target = cluster ? targetOf(observed, record, cluster) : undefined;
   if (!target || !cluster) return undefined;
-  // Commands' outcomes are still wanted, answers are not.
-  if (job.metadata.deletionTimestamp) return { target, pace: "off" };
+  if (job.metadata.deletionTimestamp) {
+    // Of an owned cluster, which goes anyway, commands' outcomes are still wanted, answers are not.
+    return mayRunOn(observed, record) ? whileHalted(observed, target) : { target, pace: "off" };
+  }
   const status = statusOf(job);
   switch (status.jobDeploymentStatus) {
     case "Initializing": {
       const ready = found.is === "ours" && readiness(cluster, observed.pods).ready;
-      return ready
-        ? { target, pace: "quick", notBefore: headFacts(cluster, observed.pods, undefined).changedAt }
-        : undefined;
+      if (!ready) return undefined;
+      // Ray's record of an earlier attempt may have been deleted meanwhile (claim.ts).
+      const forgotten = observed.ray.forget?.finishedAt ?? 0;
+      const { changedAt } = headFacts(cluster, observed.pods, undefined);
+      return { target, pace: "quick", notBefore: Math.max(changedAt, forgotten) };
     }
     case "Running":
       return isTerminal(status.jobStatus)
         ? { target, pace: "off" }
         : whileRunning(observed, record, cluster, target, now);
+    case "Suspending":
+      return mayRunOn(observed, record) ? whileHalted(observed, target) : undefined;
     default:
       return undefined;
   }
+}
+
+/** Its end is wanted as soon as Ray has answered the stop. */
+function whileHalted({ ray }: ObservedRayJob, target: RayTarget): RayInterest {
+  return { target, pace: "quick", notBefore: ray.stop?.finishedAt };
 }
 
 function whileRunning(

@@ -31,6 +31,8 @@ export interface ObservedRayJob {
   readonly services: readonly Stored<Service>[];
   /** By UID, and all labelled `ray.io/cluster=<status.rayClusterName>`. */
   readonly pods: readonly Stored<Pod>[];
+  /** Other RayJobs that name the same RayCluster in `status.rayClusterName`: it may be a selected one, which many share. */
+  readonly neighbours?: readonly Stored<RayJob>[];
   /** A reconcile of that RayCluster is under way, and may yet make a Pod. */
   readonly clusterInFlight?: boolean;
   /** What Ray said about the current attempt (`status.executionAttempt`); `{}` when nothing is known. */

@@ -16,7 +16,7 @@ import type { Pass } from "./evidence.ts";
 import { mayFollowAgain } from "./learn.ts";
 import { headServiceName } from "./names.ts";
 import type { RayCommand, SubmitRequest } from "./ray.ts";
-import { statusOf } from "./records.ts";
+import { isSelected, statusOf } from "./records.ts";
 import { buildRequest } from "./request.ts";
 import { createHeadService } from "./service.ts";
 import { same } from "./status.ts";
@@ -61,7 +61,8 @@ interface Ensured {
 
 /** A convenience for users: a stranger of that name is left alone, and the job runs without it. */
 function ensureHeadService({ observed, record, cluster, now }: Pass): Ensured {
-  if (!cluster || isLeaving(cluster) || record.ownsCluster === false) return {};
+  // A selected cluster has Services of its own, and others beside this job.
+  if (!cluster || isLeaving(cluster) || isSelected(record)) return {};
   const existing = findHeadService(observed);
   if (existing) {
     const { selector } = (existing as Stored<Service>).spec ?? {};

@@ -4,13 +4,20 @@
  * The last entry of `status.attempts` is the journal. A RayJob that KubeRay ran has none: its record is read out of the
  * flat fields, and becomes part of the status with the next write.
  */
-import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
+import { LABEL } from "../../api/labels.ts";
+import type { AttemptRecord, RayJob, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
 import { type Instant, toWire } from "../time.ts";
 import { generatedName } from "./names.ts";
 import type { ObservedRayJob } from "./observe.ts";
 
 /** How many records the status keeps. */
 const KEPT = 10;
+
+/** Whether a RayCluster that is there is to be used. What an attempt was started with is in its record: `isSelected`. */
+export const selects = (spec: RayJobSpec): boolean => Object.keys(spec.clusterSelector ?? {}).length > 0;
+
+/** Whether the attempt runs on a RayCluster that is not its own: never made, changed, labelled or deleted by it. */
+export const isSelected = (record: AttemptRecord | undefined): boolean => record?.ownsCluster === false;
 
 export const statusOf = (job: RayJob): RayJobStatus => job.status ?? {};
 
@@ -26,7 +33,7 @@ export function currentRecord({ job }: Pick<ObservedRayJob, "job">): AttemptReco
     rayClusterName: status.rayClusterName,
     submissionMode: job.spec.submissionMode ?? "K8sJobMode",
     retryStrategy: "Recreate",
-    ownsCluster: Object.keys(job.spec.clusterSelector ?? {}).length === 0,
+    ownsCluster: !selects(job.spec),
     startTime: status.startTime,
     // KubeRay wrote `jobStatus` only from Ray's answers: so Ray has known the job.
     observedTime: status.jobStatus ? (status.rayJobInfo?.startTime ?? status.startTime) : undefined,
@@ -55,10 +62,10 @@ export function newRecord(job: ObservedRayJob["job"], number: number, now: Insta
   return {
     number,
     jobId: job.spec.jobId || generatedName(name, uid, number, "job"),
-    rayClusterName: generatedName(name, uid, number, "cluster"),
+    rayClusterName: job.spec.clusterSelector?.[LABEL.cluster] ?? generatedName(name, uid, number, "cluster"),
     submissionMode: job.spec.submissionMode ?? "K8sJobMode",
     retryStrategy: job.spec.retryStrategy?.type ?? "Recreate",
-    ownsCluster: true,
+    ownsCluster: !selects(job.spec),
     startTime: toWire(now),
   };
 }

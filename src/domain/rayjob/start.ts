@@ -15,13 +15,14 @@ import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
 import { findCluster, isStill, left, remains } from "./children.ts";
+import { claim } from "./claim.ts";
 import { createCluster, headFacts, mirror, readiness, targetOf } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { activeDeadline, type Deadline, preRunningDeadline } from "./deadlines.ts";
 import { failWith } from "./ending.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
-import { currentRecord, nextNumber, statusOf } from "./records.ts";
+import { currentRecord, isSelected, nextNumber, statusOf } from "./records.ts";
 import { revise, reviseRecord } from "./status.ts";
 import { becomeSuspended, enterSuspending, wantsSuspension } from "./suspend.ts";
 import { type Problem, validateRayJob } from "./validate.ts";
@@ -136,7 +137,9 @@ function prepare(
   const found = findCluster(observed, record);
   switch (found.is) {
     case "absent":
-      return makeCluster(observed, status, record, now);
+      return isSelected(record)
+        ? missSelected(observed, status, record, now)
+        : makeCluster(observed, status, record, now);
     case "stranger": {
       const message = `RayCluster ${record.rayClusterName} exists and does not belong to this RayJob; delete it.`;
       const news = findCondition(status, "Started")?.message !== message;
@@ -149,12 +152,45 @@ function prepare(
       };
     }
     case "leftover": {
+      if (isSelected(record)) return waitForCluster(status, found.object as RayCluster, isGoing(record), now);
       const summary = `waiting for the earlier RayCluster ${record.rayClusterName} to be gone`;
       return { summary, effects: [], status, events: [] };
     }
     case "ours":
       return handOver(observed, status, record, found.object as Stored<RayCluster>, now);
   }
+}
+
+const isGoing = ({ rayClusterName }: AttemptRecord): string =>
+  `Waiting for RayCluster ${rayClusterName}, which clusterSelector names: it is being deleted, and must be created anew.`;
+
+/** A selected cluster is made by others, later perhaps: said once, and waited for, since it is watched. */
+function missSelected(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  now: Instant,
+): Decision<RayCommand> {
+  const { namespace = "" } = observed.job.metadata;
+  const place = `${namespace}/${record.rayClusterName}`;
+  const message = `Waiting for RayCluster ${place}, which clusterSelector names: it does not exist. It must be created by someone.`;
+  if (findCondition(status, "Started")?.message === message) {
+    return { summary: message, effects: [], status, events: [] };
+  }
+  // One that was applied together with the RayJob may not have come through the other watch yet.
+  const question: LiveQuestion = { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName ?? "" };
+  const answer = observed.live.get(questionKey(question));
+  if (!answer) return { summary: "is the RayCluster really missing?", effects: [], events: [], ask: [question] };
+  if (answer.length > 0) {
+    return { summary: "the cache lags behind the API server", effects: [], events: [], wakeAt: now + PATROL };
+  }
+  const note = `RayCluster ${place} set in the clusterSelector is not found. It must be created manually`;
+  return {
+    summary: message,
+    effects: [],
+    status: withCondition(status, now, "Started", false, "WaitingForCluster", message),
+    events: [{ type: "Warning", reason: "RayClusterNotFound", action: "Validate", note }],
+  };
 }
 
 function makeCluster(
@@ -203,6 +239,11 @@ function handOver(
   const fresh =
     answer && answer.requestedAt >= headFacts(cluster, observed.pods, undefined).changedAt ? answer : undefined;
   if (!target || !fresh?.session) return waitForDashboard(observed, status, record, cluster, ready.since, now);
+  if (isSelected(record)) {
+    if (fresh.job.kind === "none") return waitForDashboard(observed, status, record, cluster, ready.since, now);
+    const taken = claim(observed, status, record, { ...fresh, job: fresh.job }, target, now);
+    if (taken) return taken;
+  }
   let next = reviseRecord(status, record, {
     headPodUID: ready.head.metadata.uid,
     raySession: fresh.session,

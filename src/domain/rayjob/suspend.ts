@@ -3,22 +3,27 @@
  *
  * Once begun, a suspension is carried through, whatever `suspend` says meanwhile: half a deleted attempt is never
  * resumed. `Suspended` is said only when nothing is left, Pods in Terminating included, since whoever manages quota
- * gives it away at that word.
+ * gives it away at that word. A selected cluster is none of the RayJob's: it stays as it is, and only the job in it is
+ * stopped (halt.ts).
  */
 import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
-import { type Instant, toWire } from "../time.ts";
+import { fromWire, type Instant, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { cleanUp, remains } from "./children.ts";
 import { withCondition, withoutConditions } from "./conditions.ts";
+import { halt, mayRunOn } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { currentRecord, isSelected, selects, statusOf } from "./records.ts";
 import { nothingUnderWay, revise, reviseRecord } from "./status.ts";
 
-/** Validation refuses `suspend` without `shutdownAfterJobFinishes`; a running job's such edit is no suspension. */
+/**
+ * Validation refuses `suspend` without `shutdownAfterJobFinishes`, unless the cluster is a selected one; a running job's
+ * such edit is no suspension.
+ */
 export const wantsSuspension = ({ spec }: RayJob): boolean =>
-  spec.suspend === true && spec.shutdownAfterJobFinishes === true;
+  spec.suspend === true && (spec.shutdownAfterJobFinishes === true || selects(spec));
 
 /** How the record of an attempt tells that a suspension ended it. */
 export const WAS_SUSPENDED = "The RayJob was suspended.";
@@ -33,7 +38,9 @@ export function enterSuspending(
   const ended = record
     ? reviseRecord(status, record, { endTime: record.endTime ?? toWire(now), message: WAS_SUSPENDED })
     : status;
-  const message = "Deleting everything of this RayJob.";
+  const message = isSelected(record)
+    ? `Stopping the Ray job and its submitter; RayCluster ${record?.rayClusterName} stays as it is.`
+    : "Deleting everything of this RayJob.";
   return {
     summary: "suspend is set: cleaning up",
     effects: [],
@@ -53,8 +60,18 @@ export function enterSuspending(
 
 /** Phase Suspending: delete, and wait until nothing is left. */
 export function suspending(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
+  const status = statusOf(observed.job);
+  const record = currentRecord(observed);
+  const halted = mayRunOn(observed, record)
+    ? halt(observed, record, fromWire(record.endTime) ?? now, "the RayJob is being suspended", now)
+    : undefined;
+  if (halted?.is === "under way") return halted.decision;
   const waiting = awaitAbsence(observed, "everything", now, "Suspended");
-  return waiting ?? becomeSuspended(observed, statusOf(observed.job), now);
+  if (waiting) return waiting;
+  if (!record || !halted) return becomeSuspended(observed, status, now);
+  // Ray's own word, where it was heard: what is over there need not be stopped again.
+  const suspended = becomeSuspended(observed, reviseRecord(status, record, { jobStatus: halted.info?.status }), now);
+  return { ...suspended, events: [...(halted.event ? [halted.event] : []), ...suspended.events] };
 }
 
 /** Phase Suspended: whatever comes late, from a request that had been given up, goes again. */

@@ -36,11 +36,6 @@ describe("a RayJob is refused for", () => {
       `${INVALID}BackoffLimit is incompatible with ClusterSelector mode`,
     ],
     [
-      "suspending a selected cluster",
-      { clusterSelector: { "ray.io/cluster": "x" }, suspend: true },
-      `${INVALID}the ClusterSelector mode doesn't support the suspend operation`,
-    ],
-    [
       "retries in InteractiveMode (B72)",
       { submissionMode: "InteractiveMode", backoffLimit: 1 },
       `${INVALID}BackoffLimit is incompatible with InteractiveMode`,
@@ -76,7 +71,7 @@ describe("a RayJob is refused for", () => {
   });
 
   it.each<[string, Partial<RayJobSpec>, string]>([
-    ["clusterSelector", { clusterSelector: { "ray.io/cluster": "x" } }, "rayClusterSpec"],
+    ["clusterSelector", { clusterSelector: { "ray.io/cluster": "a/b" } }, "name of a RayCluster"],
     ["SidecarMode", { submissionMode: "SidecarMode" }, "K8sJobMode"],
     ["InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
     ["BlockingRecreate", { retryStrategy: { type: "BlockingRecreate" } }, "Recreate"],
@@ -118,6 +113,16 @@ describe("a RayJob is refused for", () => {
 it.each<[string, Partial<RayJobSpec>]>([
   ["the smallest one", {}],
   ["HTTPMode", { submissionMode: "HTTPMode" }],
+  ["a selected cluster", { clusterSelector: { "ray.io/cluster": "x" }, rayClusterSpec: undefined }],
+  [
+    "suspending on a selected cluster, where nothing is shut down anyway",
+    {
+      clusterSelector: { "ray.io/cluster": "x" },
+      rayClusterSpec: undefined,
+      shutdownAfterJobFinishes: false,
+      suspend: true,
+    },
+  ],
   [
     "everything that is built",
     {

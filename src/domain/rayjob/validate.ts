@@ -9,6 +9,7 @@ import { LABEL } from "../../api/labels.ts";
 import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
 import { parseRuntimeEnv } from "../../api/runtimeEnv.ts";
 import { clusterSpecProblems, inOneText, rayClusterProblems } from "../raycluster/validate.ts";
+import { selects } from "./records.ts";
 import { parseResources } from "./request.ts";
 
 export interface Problem {
@@ -19,6 +20,7 @@ export interface Problem {
 /** So that the RayCluster's name, six characters longer, fits its own limit of 53. */
 const LONGEST_NAME = 47;
 const DNS_1035 = /^[a-z]([-a-z0-9]*[a-z0-9])?$/;
+const DNS_1123 = /^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$/;
 const DNS_1035_TEXT =
   "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name', or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 
@@ -49,7 +51,6 @@ const refuse =
   (spec, job) =>
     wrong(spec, job) ? text : undefined;
 
-const selects = (spec: RayJobSpec): boolean => Object.keys(spec.clusterSelector ?? {}).length > 0;
 const modeIs = (spec: RayJobSpec, mode: string): boolean => spec.submissionMode === mode;
 const MODES = ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"];
 
@@ -60,7 +61,8 @@ const rules: readonly SpecRule[] = [
       ? `${INVALID}submissionMode ${JSON.stringify(spec.submissionMode)} is unknown; use one of K8sJobMode, HTTPMode`
       : undefined,
   refuse(
-    (spec) => spec.suspend === true && !spec.shutdownAfterJobFinishes,
+    // On a selected cluster nothing is shut down at the end, and nothing but the job by a suspension.
+    (spec) => spec.suspend === true && !spec.shutdownAfterJobFinishes && !selects(spec),
     `${INVALID}a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended`,
   ),
   refuse(
@@ -79,16 +81,16 @@ const rules: readonly SpecRule[] = [
     ),
   ),
   refuse(
-    (spec) => spec.suspend === true && selects(spec),
-    `${INVALID}the ClusterSelector mode doesn't support the suspend operation`,
-  ),
-  refuse(
     (spec) => spec.rayClusterSpec === undefined && !selects(spec),
     `${INVALID}one of RayClusterSpec or ClusterSelector must be set`,
   ),
   refuse(
     (spec) => selects(spec) && !spec.clusterSelector?.[LABEL.cluster],
     "cluster name in ClusterSelector should not be empty",
+  ),
+  refuse(
+    (spec) => selects(spec) && !DNS_1123.test(spec.clusterSelector?.[LABEL.cluster] ?? ""),
+    `${INVALID}${LABEL.cluster} in clusterSelector must be the name of a RayCluster in the RayJob's namespace`,
   ),
   refuse((spec) => selects(spec) && modeIs(spec, "SidecarMode"), "ClusterSelector is not supported in SidecarMode"),
   refuse(
@@ -107,7 +109,6 @@ const rules: readonly SpecRule[] = [
     (spec) => modeIs(spec, "SidecarMode") && spec.submitterConfig !== undefined,
     "Currently, SidecarMode doesn't support SubmitterConfig",
   ),
-  refuse(selects, notBuilt("clusterSelector", "remove it and describe the cluster in rayClusterSpec")),
   refuse(
     (spec) => modeIs(spec, "SidecarMode") || modeIs(spec, "InteractiveMode"),
     notBuilt("submissionMode SidecarMode or InteractiveMode", "use K8sJobMode or HTTPMode"),
