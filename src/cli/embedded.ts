@@ -9,7 +9,7 @@ import { prepareRay } from "../local/rayEnvironment.ts";
 import type { Transport } from "../machinery/kube/transport.ts";
 import { CannotRun } from "./failure.ts";
 import { showProgress } from "./longWork.ts";
-import type { Manifest } from "./manifest.ts";
+import type { Manifest, ManifestObject } from "./manifest.ts";
 import type { Screen } from "./screen.ts";
 import type { Phase } from "./summary.ts";
 
@@ -68,19 +68,20 @@ interface Group {
  * The versions of Ray that the manifest's first containers name. A manifest without readable images has none: the API
  * server will say what it lacks.
  */
-export function rayVersions({ file, rayJob }: Manifest): string[] {
-  const { rayClusterSpec } = (rayJob.object as unknown as { spec?: { rayClusterSpec?: Templates } }).spec ?? {};
+export function rayVersions({ file, rayJob, beside }: Manifest): string[] {
+  const { spec } = rayJob.object as { spec?: { rayClusterSpec?: Templates } };
+  const clusters = beside.filter(({ object }) => object.kind === "RayCluster");
   const groups = [
-    { path: "headGroupSpec", group: rayClusterSpec?.headGroupSpec },
-    ...(rayClusterSpec?.workerGroupSpecs ?? []).map((group, index) => ({ path: `workerGroupSpecs[${index}]`, group })),
+    ...groupsOf(rayJob, "spec.rayClusterSpec", spec?.rayClusterSpec),
+    ...clusters.flatMap((item) => groupsOf(item, "spec", (item.object as { spec?: Templates }).spec)),
   ];
   const versions = new Set<string>();
-  for (const { path, group } of groups) {
+  for (const { item, path, group } of groups) {
     const image = group?.template?.spec?.containers?.[0]?.image;
     if (typeof image !== "string") continue;
     const meaning = meaningOf(image);
     if ("refused" in meaning) {
-      const line = rayJob.line(`spec.rayClusterSpec.${path}.template.spec.containers[0].image`);
+      const line = item.line(`${path}.template.spec.containers[0].image`);
       throw new CannotRun(
         `${file}:${line}: ${meaning.refused}`,
         "Name such an image, or run the job on a real cluster (without --local).",
@@ -90,3 +91,8 @@ export function rayVersions({ file, rayJob }: Manifest): string[] {
   }
   return [...versions];
 }
+
+const groupsOf = (item: ManifestObject, at: string, spec: Templates | undefined) => [
+  { item, path: `${at}.headGroupSpec`, group: spec?.headGroupSpec },
+  ...(spec?.workerGroupSpecs ?? []).map((group, index) => ({ item, path: `${at}.workerGroupSpecs[${index}]`, group })),
+];

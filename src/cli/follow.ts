@@ -65,10 +65,13 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
     return made;
   };
   const mine = `${LABEL.rayJobUID}=${uid}`;
+  // A cluster that clusterSelector names, and its Pods, bear no label of this RayJob's.
+  const selected = start.spec.clusterSelector?.[LABEL.cluster];
   const watched = {
     rayJobs: informer<RayJob>(rayJobs),
-    rayClusters: informer<RayCluster>(rayClusters, mine),
+    rayClusters: informer<RayCluster>(rayClusters, selected ? undefined : mine),
     pods: informer<Pod>(pods, mine),
+    ...(selected && { clusterPods: informer<Pod>(pods, `${LABEL.cluster}=${selected}`) }),
     events: informer<Event>(events),
   };
   let last = start;
@@ -78,14 +81,19 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
     const rayJob = found?.metadata.uid === uid ? found : undefined;
     if (rayJob) last = rayJob;
     const cluster = rayJob?.status?.rayClusterName;
-    const ownPods = watched.pods.store.list(namespace);
+    const seenPods = [...watched.pods.store.list(namespace), ...(watched.clusterPods?.store.list(namespace) ?? [])];
     const rayCluster = cluster ? watched.rayClusters.store.get(namespace, cluster) : undefined;
-    const subjects = new Set([uid, rayCluster?.metadata.uid, ...ownPods.map(({ metadata }) => metadata.uid)]);
+    const subjects = new Set([uid, rayCluster?.metadata.uid, ...seenPods.map(({ metadata }) => metadata.uid)]);
+    // What befell a shared cluster earlier is none of this job's story.
+    const isNews = ({ metadata }: Stored<Event>) =>
+      !selected || metadata.creationTimestamp >= start.metadata.creationTimestamp;
     return {
       rayJob,
       rayCluster,
-      pods: ownPods,
-      events: watched.events.store.list(namespace).filter(({ regarding }) => subjects.has(regarding?.uid)),
+      pods: seenPods,
+      events: watched.events.store
+        .list(namespace)
+        .filter((event) => subjects.has(event.regarding?.uid) && isNews(event)),
     };
   };
 

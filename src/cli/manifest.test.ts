@@ -102,6 +102,13 @@ describe("a manifest", () => {
     expect(failure(text).message).toBe(message);
   });
 
+  it("may bring along the RayCluster that the RayJob selects", () => {
+    const cluster = "apiVersion: ray.io/v1\nkind: RayCluster\nmetadata: {name: shared}\n";
+    expect(parseManifest(`${cluster}---\n${job}`, "job.yaml").beside.map(({ object }) => object.kind)).toEqual([
+      "RayCluster",
+    ]);
+  });
+
   it("that does not exist is named", () => {
     expect(() => readManifest("no/such.yaml")).toThrow("cannot read no/such.yaml: there is no such file");
   });

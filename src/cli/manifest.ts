@@ -10,8 +10,14 @@ import type { KubeObject } from "../api/object.ts";
 import { CannotRun, messageOf } from "./failure.ts";
 
 /** What may stand beside the RayJob. */
-const BESIDE: Readonly<Record<string, string>> = { ConfigMap: "v1", Secret: "v1", Service: "v1" };
 const RAY_JOB = "ray.io/v1";
+const BESIDE: Readonly<Record<string, string>> = {
+  ConfigMap: "v1",
+  Secret: "v1",
+  Service: "v1",
+  // For a RayJob that selects it.
+  RayCluster: "ray.io/v1",
+};
 
 export interface ManifestObject {
   readonly object: KubeObject & { apiVersion: string; kind: string };

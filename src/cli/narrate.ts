@@ -20,7 +20,7 @@ export interface Seen {
   readonly rayJob?: Stored<RayJob>;
   /** The current attempt's cluster. */
   readonly rayCluster?: Stored<RayCluster>;
-  /** Pods of this RayJob, of any attempt. */
+  /** Pods of this RayJob, of any attempt, and of a RayCluster that it selects. */
   readonly pods: readonly Stored<Pod>[];
   /** Events about the RayJob, its RayCluster and its Pods. */
   readonly events: readonly Stored<Event>[];
@@ -49,7 +49,10 @@ export function facts(seen: Seen): Fact[] {
   for (const earlier of attempts.slice(0, -1)) {
     told.push(fact(`${earlier.number}/ended`, ended(earlier), "warn"));
   }
-  if (status.rayClusterName) tell("cluster", `RayCluster ${status.rayClusterName}: creating`);
+  if (status.rayClusterName) {
+    const what = record?.ownsCluster === false ? "selected by clusterSelector, and left as it is" : "creating";
+    tell("cluster", `RayCluster ${status.rayClusterName}: ${what}`);
+  }
   const readiness = podsReady(seen);
   if (readiness) tell(`ready/${readiness.key}`, readiness.text);
   for (const problem of problems(seen)) tell(problem.key, problem.text, "warn");

@@ -51,7 +51,7 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     .command("run")
     .summary("apply a manifest with a RayJob, and follow the job to its end")
     .description(
-      "Applies a RayJob and the ConfigMaps, Secrets and Services beside it, shows how it goes, and the job's own log as it " +
+      "Applies a RayJob and the RayCluster, ConfigMaps, Secrets and Services beside it, shows how it goes, and the job's own log as it " +
         "is written. The log goes to stdout, everything else to stderr.\n\n" +
         "Exit code: 0 the job succeeded, 1 it failed, 2 it could not be run, 130 watching was stopped by Ctrl-C.",
     )

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { rayVersions } from "./embedded.ts";
 import { parseManifest } from "./manifest.ts";
 import { rehearse } from "./rehearse.ts";
 
@@ -30,6 +31,30 @@ describe("a manifest that is tried before anything is started for it", () => {
     ["what the operator's own rules refuse", "  backoffLimit: -1", "backoffLimit"],
   ])("is refused with the name of the field for %s", async (_, more, field) => {
     await expect(rehearse(manifest(more), undefined, signal)).rejects.toThrow(field);
+  });
+
+  it("must bring along the RayCluster that it selects, since there is no other", async () => {
+    const selecting = `apiVersion: ray.io/v1
+kind: RayJob
+metadata: {name: a}
+spec:
+  entrypoint: python a.py
+  clusterSelector: {ray.io/cluster: shared}
+`;
+    const cluster = `---
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata: {name: shared}
+spec:
+  headGroupSpec:
+    template: {spec: {containers: [{name: ray-head, image: "rayproject/ray:2.56.0"}]}}
+`;
+    await expect(rehearse(parseManifest(selecting, "a.yaml"), undefined, signal)).rejects.toThrow(
+      "a.yaml:6: clusterSelector names RayCluster shared, which is not in the manifest",
+    );
+    const both = parseManifest(selecting + cluster, "a.yaml");
+    await expect(rehearse(both, undefined, signal)).resolves.toBeUndefined();
+    expect(rayVersions(both)).toEqual(["2.56.0"]);
   });
 
   it("may bring along the namespace it is for", async () => {

@@ -6,6 +6,7 @@
  * Next: run.ts applies it for real.
  */
 import { crds } from "../api/crds.ts";
+import { LABEL } from "../api/labels.ts";
 import { validateRayJob } from "../domain/rayjob/validate.ts";
 import { realClock } from "../machinery/clock.ts";
 import { SimKube } from "../simkube/simkube.ts";
@@ -28,5 +29,16 @@ export async function rehearse(manifest: Manifest, namespace: string | undefined
   const problem = validateRayJob(rayJob);
   if (problem) {
     throw new CannotRun(`${manifest.file}: ${problem.text}`, "Correct the manifest. Nothing was started for it.");
+  }
+  // On a cluster made for the occasion there is nothing but what the manifest brings along.
+  const selected = rayJob.spec.clusterSelector?.[LABEL.cluster];
+  const brought = manifest.beside.some(
+    ({ object }) => object.kind === "RayCluster" && object.metadata.name === selected,
+  );
+  if (selected !== undefined && !brought) {
+    throw new CannotRun(
+      `${manifest.file}:${manifest.rayJob.line("spec.clusterSelector")}: clusterSelector names RayCluster ${selected}, which is not in the manifest`,
+      "Add that RayCluster to the file, or run the job on the cluster that has it (without --local).",
+    );
   }
 }
