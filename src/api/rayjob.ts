@@ -137,7 +137,21 @@ export const rayJobSpec = Type.Object(
   { description: "What shall run, and on what.", ...celRules("blockingNeedsOwnCluster") },
 );
 
+const barrier = Type.Object(
+  {
+    blockedTime: optional(time({ description: "When it was first said to be blocked." })),
+    releasedTime: optional(time({ description: "When it was blocked no more." })),
+    suspendedSeconds: optional(
+      int32({ minimum: 0, description: "How long suspensions lasted, which blockingTimeoutSeconds does not count." }),
+    ),
+    suspendedTime: optional(time({ description: "Since when it has been suspended." })),
+    toldTime: optional(time({ description: "When it was last said what is left." })),
+  },
+  { description: "How the retry after this attempt waited for it to be gone (BlockingRecreate)." },
+);
+
 export const attemptRecord = Type.Object({
+  barrier: optional(barrier),
   driverNodeDeadTime: optional(
     time({ description: "Since when an operator has seen the driver's node dead or missing." }),
   ),

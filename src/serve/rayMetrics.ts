@@ -143,8 +143,15 @@ export class RayJobMetrics {
     if (!before || !old) return;
     const seconds = (at - before.at) / 1000;
     this.#metrics.observe("raykeeper_rayjob_phase_seconds", { phase: before.phase || "New" }, seconds);
-    if (before.phase === "Retrying") this.#metrics.observe("raykeeper_rayjob_retry_blocked_seconds", {}, seconds);
+    if (before.phase === "Retrying") this.#unblocked(old, at);
     if (ENDED.has(phase)) this.#ended(old, now, phase, at);
+  }
+
+  /** How long the next attempt waited at the barrier of BlockingRecreate; other retries block nothing. */
+  #unblocked({ status = {} }: Stored<RayJob>, at: Instant): void {
+    const blocked = fromWire(status.attempts?.at(-1)?.barrier?.blockedTime);
+    if (blocked === undefined) return;
+    this.#metrics.observe("raykeeper_rayjob_retry_blocked_seconds", {}, Math.max(0, at - blocked) / 1000);
   }
 
   #ended(old: Stored<RayJob>, now: Stored<RayJob>, phase: string, at: Instant): void {

@@ -1,14 +1,15 @@
 /**
- * Waiting until nothing of an attempt is left: before the next attempt, and before `Suspended` is said.
+ * Whether anything of this RayJob exists, and the wait until nothing does: before the next attempt, before `Suspended`
+ * is said, and before `ResourcesReleased` is.
  *
  * What is left is deleted; then the cache must show nothing, and then the API server itself. What stays longer than
  * usual is named, with its node, so that a user can see to it: nothing is ever forced.
  */
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Stored } from "../../api/object.ts";
-import type { Decision } from "../decision.ts";
+import type { Decision, LiveQuestion } from "../decision.ts";
 import { fromWire, type Instant, seconds, toWire } from "../time.ts";
-import { cleanUp, type Extent, left, proof, proofOfAbsence, remains } from "./children.ts";
+import { cleanUp, type Extent, left, proof, proofOfAbsence, remains, spentOf } from "./children.ts";
 import { findCondition, type Reasons, withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
@@ -17,6 +18,50 @@ import { currentRecord, isSelected, statusOf } from "./records.ts";
 /** Pods usually go within their 30 s of grace. */
 const SLOW = seconds(60);
 export const NAMED = 5;
+
+/** What is left of a RayJob, as far as can be told now. */
+export type Absence =
+  /** The cache shows these; or, `unseen`, the API server has them and the cache does not. */
+  | { readonly is: "left"; readonly objects: readonly Stored[]; readonly unseen?: true }
+  | { readonly is: "unasked"; readonly ask: readonly LiveQuestion[] }
+  /** A reconcile of the RayCluster is under way, and may yet make a Pod. */
+  | { readonly is: "inFlight" }
+  | { readonly is: "proven" };
+
+/**
+ * Whether anything of this RayJob exists: the one predicate of the barrier, of `Suspended` and of `ResourcesReleased`.
+ * The cache must show nothing, and then the API server itself.
+ */
+export function absence(observed: ObservedRayJob, extent: Extent): Absence {
+  const objects = left(remains(observed, currentRecord(observed)), extent);
+  return objects.length > 0 ? { is: "left", objects } : proveAbsence(observed, extent);
+}
+
+/** The same, from the API server alone. Asked anew in each round: a reconcile may have begun since the last answer. */
+export function proveAbsence(observed: ObservedRayJob, extent: Extent): Absence {
+  const record = currentRecord(observed);
+  // What happens to a selected cluster is nobody's business here.
+  if (observed.clusterInFlight && !isSelected(record)) return { is: "inFlight" };
+  const spent = spentOf(remains(observed, record), extent);
+  const said = proof(observed, proofOfAbsence(observed, record, extent), spent);
+  if ("ask" in said) return { is: "unasked", ask: said.ask };
+  return said.left.length > 0 ? { is: "left", objects: said.left, unseen: true } : { is: "proven" };
+}
+
+/** A pass that waits for the proof: it asks, or looks again soon. Undefined where there is more to say, or no need. */
+export function unproven(found: Absence, now: Instant): Decision<RayCommand> | undefined {
+  const wait = (summary: string) => ({ summary, effects: [], events: [], wakeAt: now + seconds(1) });
+  switch (found.is) {
+    case "unasked":
+      return { summary: "is really nothing left?", effects: [], events: [], ask: found.ask };
+    case "inFlight":
+      return wait("a reconcile of the RayCluster is still under way");
+    case "left":
+      return found.unseen ? wait(`the cache lags: ${enumerate(found.objects)} left`) : undefined;
+    case "proven":
+      return undefined;
+  }
+}
 
 /** Undefined when surely nothing is left. `showIn`: the condition whose message names what does not go. */
 export function awaitAbsence(
@@ -37,17 +82,7 @@ export function awaitAbsence(
     }
     return { summary: message, effects, status: shown(observed, showIn, message, now), events: [] };
   }
-  if (observed.clusterInFlight && !isSelected(record)) {
-    const summary = "a reconcile of the RayCluster is still under way";
-    return { summary, effects: [], events: [], wakeAt: now + seconds(1) };
-  }
-  const questions = proofOfAbsence(observed, record, extent);
-  const proven = proof(observed, questions);
-  if (proven === "unasked") return { summary: "is really nothing left?", effects: [], events: [], ask: questions };
-  if (proven.left > 0) {
-    return { summary: "the cache lags: something is left", effects: [], events: [], wakeAt: now + seconds(1) };
-  }
-  return undefined;
+  return unproven(proveAbsence(observed, extent), now);
 }
 
 function shown(observed: ObservedRayJob, type: "Retrying" | "Suspended", message: string, now: Instant) {

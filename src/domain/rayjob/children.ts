@@ -6,7 +6,7 @@
  * questions of `proofOfAbsence` are put to the API server before anything irreversible follows.
  */
 import type { Job, Pod } from "../../api/kubernetes.ts";
-import { LABEL } from "../../api/labels.ts";
+import { FINALIZER, LABEL } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord } from "../../api/rayjob.ts";
@@ -118,21 +118,45 @@ export function strays(observed: ObservedRayJob, record: AttemptRecord): Remains
 export type Extent =
   /** The objects that make Pods: enough for strategy Recreate, where an old Pod may still be terminating. */
   | "owners"
-  /** And every Pod: for `Suspended`, which promises that nothing is left. */
-  | "everything";
+  /** And every Pod: for the barrier of BlockingRecreate, and for `Suspended`, which promises that nothing is left. */
+  | "everything"
+  /** What holds a machine, or may yet: all save submitter Jobs that are over, and Pods that have ended. */
+  | "machines";
 
 /** Objects left of the given extent. Services hold no machine and go with their owner: nobody waits for them. */
-export function left(some: Remains, extent: Extent): readonly Stored[] {
-  const owners = [...some.rayClusters, ...some.jobs];
-  return extent === "owners" ? owners : [...owners, ...some.pods];
+export function left({ rayClusters, jobs, pods }: Remains, extent: Extent): readonly Stored[] {
+  switch (extent) {
+    case "owners":
+      return [...rayClusters, ...jobs];
+    case "everything":
+      return [...rayClusters, ...jobs, ...pods];
+    case "machines":
+      return [...rayClusters, ...jobs.filter((job) => !isOver(job)), ...pods.filter((pod) => !hasEnded(pod))];
+  }
 }
 
-/** Asked before the cache's "nothing left" is believed: owners first, since they make Pods. */
+const isOver = ({ status }: Job): boolean =>
+  status?.conditions?.some(({ type, status }) => ["Complete", "Failed"].includes(type) && status === "True") ?? false;
+
+const hasEnded = ({ status }: Pod): boolean => status?.phase === "Succeeded" || status?.phase === "Failed";
+
+/** UIDs of what exists and is not waited for. No Pod that has ended begins again, so of that the cache may be believed. */
+export const spentOf = ({ jobs, pods }: Remains, extent: Extent): ReadonlySet<string> =>
+  new Set(
+    extent === "machines"
+      ? [...jobs.filter(isOver), ...pods.filter(hasEnded)].map(({ metadata }) => metadata.uid)
+      : undefined,
+  );
+
+/**
+ * Asked before the cache's "nothing left" is believed, a step after the other: owners first, since they make Pods. Pods
+ * that were listed while an owner was still there prove nothing.
+ */
 export function proofOfAbsence(
   { job }: ObservedRayJob,
   record: AttemptRecord | undefined,
   extent: Extent,
-): readonly LiveQuestion[] {
+): readonly (readonly LiveQuestion[])[] {
   const { namespace = "", name, uid } = job.metadata;
   const ours = { [LABEL.rayJobUID]: uid };
   const owners: LiveQuestion[] = [
@@ -143,9 +167,8 @@ export function proofOfAbsence(
     { ask: "get", kind: "Job", namespace, name },
     { ask: "list", kind: "Job", namespace, labels: ours },
   ];
-  if (extent === "owners") return owners;
-  return [
-    ...owners,
+  if (extent === "owners") return [owners];
+  const pods: LiveQuestion[] = [
     { ask: "list", kind: "Pod", namespace, labels: ours },
     // KubeRay's submitters do not bear our label.
     { ask: "list", kind: "Pod", namespace, labels: { [LABEL.jobName]: name } },
@@ -153,28 +176,34 @@ export function proofOfAbsence(
       ? [{ ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: record.rayClusterName } } as const]
       : []),
   ];
+  return [owners, pods];
 }
 
 /**
- * What the API server said to `questions`: not asked yet, nothing of this RayJob, or how many objects are left.
+ * What the API server said: a step of `questions` that it has not been asked yet, or what of this RayJob it still has.
  * Objects of strangers that bear a name we asked for do not count, nor does what is known to be `spent` (by UID).
  */
 export function proof(
   observed: ObservedRayJob,
-  questions: readonly LiveQuestion[],
+  steps: readonly (readonly LiveQuestion[])[],
   spent: ReadonlySet<string> = new Set(),
-): "unasked" | { readonly left: number } {
-  const answers = questions.map((question) => observed.live.get(questionKey(question)));
-  if (answers.some((answer) => answer === undefined)) return "unasked";
+): { readonly ask: readonly LiveQuestion[] } | { readonly left: readonly Stored[] } {
   const { uid } = observed.job.metadata;
-  const said = questions.flatMap(({ kind }, index) => (answers[index] ?? []).map((object) => ({ kind, object })));
-  const others = said.filter(({ kind, object }) => kind === "Job" && !belongs(object, uid));
-  const ofAnotherJob = (pod: KubeObject) => others.some(({ object }) => object.metadata.uid === ownerUID(pod));
-  const ours = said
-    .filter(({ kind, object }) => (kind === "Pod" ? !ofAnotherJob(object) : belongs(object, uid)))
-    .flatMap(({ object }) => object.metadata.uid ?? [])
-    .filter((uid) => !spent.has(uid));
-  return { left: new Set(ours).size };
+  const others = new Set<string>();
+  for (const questions of steps) {
+    const answers = questions.map((question) => observed.live.get(questionKey(question)));
+    if (answers.some((answer) => answer === undefined)) return { ask: questions };
+    const said = questions.flatMap(({ kind }, index) =>
+      (answers[index] ?? []).map((object) => ({ ...object, kind }) as Stored),
+    );
+    // Pods of a stranger's Job of our name bear that name, too.
+    for (const object of said) if (object.kind === "Job" && !belongs(object, uid)) others.add(object.metadata.uid);
+    const found = said
+      .filter((object) => (object.kind === "Pod" ? !others.has(ownerUID(object) ?? "") : belongs(object, uid)))
+      .filter(({ metadata }) => !spent.has(metadata.uid));
+    if (found.length > 0) return { left: [...new Map(found.map((object) => [object.metadata.uid, object])).values()] };
+  }
+  return { left: [] };
 }
 
 export function refOf(kind: WritableKind, object: Stored): ObjectRef {
@@ -187,20 +216,50 @@ export function refOf(kind: WritableKind, object: Stored): ObjectRef {
 }
 
 /** Deletes what makes Pods, and the Services that no RayCluster takes along. What is on its way out is left alone. */
-export function cleanUp(some: Remains, why: string): readonly KubeEffect[] {
+export function cleanUp(some: Remains, why: string, propagation: Propagation = "Background"): readonly KubeEffect[] {
   return [
-    ...some.rayClusters.filter((cluster) => !isLeaving(cluster)).map((cluster) => deleteCluster(cluster, why)),
-    ...some.jobs.filter((job) => !isLeaving(job)).map((job) => deleteSubmitter(job, why)),
+    ...some.rayClusters
+      .filter((cluster) => !isLeaving(cluster))
+      .map((cluster) => deleteCluster(cluster, why, propagation)),
+    ...some.jobs
+      // A RayCluster's own Job cleans up after it, and goes with it.
+      .filter((job) => !isLeaving(job) && !isOfCluster(job))
+      .map((job) => deleteSubmitter(job, why, propagation)),
     ...some.services.filter((service) => !isLeaving(service)).map((service) => deleteService(service, why)),
   ];
 }
 
-export function deleteCluster(cluster: Stored, why: string): KubeEffect {
+/** Deletes Pods that nobody else will: their owner is gone, or let them go. */
+export function cleanUpOrphans({ rayClusters, jobs, pods }: Remains, why: string): readonly KubeEffect[] {
+  const owners = new Set([...rayClusters, ...jobs].map(({ metadata }) => metadata.uid));
+  return pods
+    .filter((pod) => !isLeaving(pod) && !owners.has(ownerUID(pod) ?? ""))
+    .map((pod) => ({ do: "delete", ref: refOf("Pod", pod), propagation: "Background", why }) as const);
+}
+
+/**
+ * Lets owners go that are held in foreground deletion until their Pods are gone: a second deletion takes the first one's
+ * way back.
+ */
+export const letGo = ({ rayClusters, jobs }: Remains, why: string): readonly KubeEffect[] => [
+  ...rayClusters.filter(isHeldByPods).map((cluster) => deleteCluster(cluster, why)),
+  ...jobs.filter(isHeldByPods).map((job) => deleteSubmitter(job, why)),
+];
+
+const isHeldByPods = (object: KubeObject): boolean =>
+  isLeaving(object) && (object.metadata.finalizers?.includes(FINALIZER.foregroundDeletion) ?? false);
+
+const isOfCluster = (object: KubeObject): boolean =>
+  object.metadata.ownerReferences?.some((owner) => owner.controller && owner.kind === "RayCluster") ?? false;
+
+type Propagation = "Background" | "Foreground";
+
+export function deleteCluster(cluster: Stored, why: string, propagation: Propagation = "Background"): KubeEffect {
   const place = placeOf(cluster);
   return {
     do: "delete",
     ref: refOf("RayCluster", cluster),
-    propagation: "Background",
+    propagation,
     why,
     event: { type: "Normal", reason: "DeletedRayCluster", action: "Delete", note: `Deleted cluster ${place}` },
     failureEvent: {
@@ -212,12 +271,12 @@ export function deleteCluster(cluster: Stored, why: string): KubeEffect {
   };
 }
 
-export function deleteSubmitter(job: Stored, why: string): KubeEffect {
+export function deleteSubmitter(job: Stored, why: string, propagation: Propagation = "Background"): KubeEffect {
   const place = placeOf(job);
   return {
     do: "delete",
     ref: refOf("Job", job),
-    propagation: "Background",
+    propagation,
     why,
     event: {
       type: "Normal",

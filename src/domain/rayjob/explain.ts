@@ -26,6 +26,7 @@ import {
   type Trouble,
   troubleAdvice,
 } from "./advice.ts";
+import { isBlocking } from "./barrier.ts";
 import { type Found, findCluster, findSubmitter, isLeaving, left, ownerUID, remains } from "./children.ts";
 import { headFacts, readiness, waitingFor } from "./cluster.ts";
 import { findCondition } from "./conditions.ts";
@@ -193,7 +194,7 @@ function see(observed: Explained, now: Instant) {
   const head = headFacts(cluster, pods, record?.headPodUID);
   const submitter = submitterState(record ? findSubmitter(observed, record) : { is: "absent" }, pods);
   const some = remains(observed, record);
-  const everything = record?.retryStrategy === "BlockingRecreate" || wantsSuspension(job);
+  const everything = isBlocking(job) || wantsSuspension(job);
   const remnants = left(some, status.jobDeploymentStatus === "Retrying" && !everything ? "owners" : "everything");
   const subject = (message: string): Subject => ({
     job,

@@ -5,12 +5,11 @@
  * May not: change the verdict. The submitter Job stays, for its log; a submitter that still works gets no further try,
  * or goes, where it might yet submit what has been given up.
  */
-import { LABEL } from "../../api/labels.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
-import type { Decision, Effect, LiveQuestion } from "../decision.ts";
+import type { Decision, Effect } from "../decision.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
-import { enumerate } from "./absence.ts";
-import { deleteCluster, deleteSubmitter, findSubmitter, isLeaving, proof, refOf, remains } from "./children.ts";
+import { absence, enumerate, unproven } from "./absence.ts";
+import { deleteCluster, deleteSubmitter, findSubmitter, isLeaving, refOf, remains } from "./children.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { RAYS_OWN_WORD } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -41,7 +40,7 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
           .map((cluster) => deleteCluster(cluster, "the job is over"));
   const effects = [...submitter, ...clusters];
   if (effects.length > 0) return { summary: "the job is over: cleaning up", effects, events: [] };
-  return release(observed, status, record, now);
+  return release(observed, status, now);
 }
 
 /** When `shutdownAfterJobFinishes` takes effect; undefined when it is not set. */
@@ -72,45 +71,20 @@ function settleSubmitter(
 }
 
 /** `ResourcesReleased`: said once, when no Pod holds a machine any more. A finished submitter's Pod holds none. */
-function release(
-  observed: ObservedRayJob,
-  status: RayJobStatus,
-  record: AttemptRecord | undefined,
-  now: Instant,
-): Decision<RayCommand> {
+function release(observed: ObservedRayJob, status: RayJobStatus, now: Instant): Decision<RayCommand> {
   // A RayJob that ended under KubeRay has no conditions, and gets none: an upgrade is no reason to rewrite what is over.
   const reported = findCondition(status, "ResourcesReleased") !== undefined;
   if (!reported || isTrue(status, "ResourcesReleased")) return { summary: "the job is over", effects: [], events: [] };
-  const some = remains(observed, record);
-  const ended = some.pods.filter(({ status: pod }) => pod?.phase === "Succeeded" || pod?.phase === "Failed");
-  const holding = [...some.rayClusters, ...some.pods.filter((pod) => !ended.includes(pod))];
-  if (holding.length > 0)
-    return { summary: `the job is over; still there: ${enumerate(holding)}`, effects: [], events: [] };
-  const questions = releaseQuestions(observed, record);
-  // No Pod that has ended begins again, so of those the cache may be believed.
-  const proven = proof(observed, questions, new Set(ended.map(({ metadata }) => metadata.uid)));
-  if (proven === "unasked") return { summary: "is really nothing held?", effects: [], events: [], ask: questions };
-  if (proven.left > 0)
-    return { summary: "the cache lags: something is held", effects: [], events: [], wakeAt: now + seconds(1) };
+  const found = absence(observed, "machines");
+  const waiting = unproven(found, now);
+  if (waiting) return waiting;
+  if (found.is === "left") {
+    return { summary: `the job is over; still there: ${enumerate(found.objects)}`, effects: [], events: [] };
+  }
   return {
     summary: "the job is over, and nothing is held any more",
     effects: [],
     status: withCondition(status, now, "ResourcesReleased", true, "Released", "No Pod of this RayJob is running."),
     events: [],
   };
-}
-
-function releaseQuestions({ job }: ObservedRayJob, record: AttemptRecord | undefined): readonly LiveQuestion[] {
-  const { namespace = "", uid } = job.metadata;
-  const ours = { [LABEL.rayJobUID]: uid };
-  return [
-    { ask: "list", kind: "RayCluster", namespace, labels: ours },
-    { ask: "list", kind: "Pod", namespace, labels: ours },
-    ...(record?.rayClusterName && !isSelected(record)
-      ? ([
-          { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName },
-          { ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: record.rayClusterName } },
-        ] as const)
-      : []),
-  ];
 }

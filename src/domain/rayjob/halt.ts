@@ -108,10 +108,11 @@ function withoutSubmitter(
       wakeAt,
     });
   }
-  const questions = proofOfAbsence(observed, record, "everything");
-  const proven = proof(observed, questions);
-  if (proven === "unasked") return underWay("is the submitter really gone?", { ask: questions });
-  return proven.left > 0 ? underWay("the cache lags: a submitter is left", { wakeAt: now + seconds(1) }) : undefined;
+  const said = proof(observed, proofOfAbsence(observed, record, "everything"));
+  if ("ask" in said) return underWay("is the submitter really gone?", { ask: said.ask });
+  return said.left.length > 0
+    ? underWay("the cache lags: a submitter is left", { wakeAt: now + seconds(1) })
+    : undefined;
 }
 
 /** Of the RayJob's own objects, what might submit. */

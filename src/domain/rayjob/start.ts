@@ -14,6 +14,7 @@ import { type Decision, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
+import { isBlocking } from "./barrier.ts";
 import { findCluster, isStill, left, remains } from "./children.ts";
 import { claim } from "./claim.ts";
 import { createCluster, headFacts, mirror, readiness, targetOf } from "./cluster.ts";
@@ -44,7 +45,10 @@ export function begin(observed: ObservedRayJob, now: Instant): Decision<RayComma
   }
   if (!job.metadata.finalizers?.includes(FINALIZER.rayJob)) return addFinalizer(observed);
   const some = remains(observed, currentRecord(observed));
-  const waiting = started || left(some, "owners").length > 0 ? awaitAbsence(observed, "owners", now) : undefined;
+  // Resumed, it meets the barrier, too.
+  const extent = isBlocking(job) ? "everything" : "owners";
+  const showIn = isBlocking(job) && statusOf(job).jobDeploymentStatus === "Suspended" ? "Suspended" : undefined;
+  const waiting = started || left(some, extent).length > 0 ? awaitAbsence(observed, extent, now, showIn) : undefined;
   return waiting ?? beginAttempt(observed, now);
 }
 

@@ -8,14 +8,13 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { failureOf, readJournal, retryAt } from "../raycluster/failures.ts";
-import { fromWire, type Instant, seconds, toWire } from "../time.ts";
-import { findCondition, isTrue } from "./conditions.ts";
+import { fromWire, type Instant, toWire } from "../time.ts";
+import { blockingDeadline } from "./barrier.ts";
 import { activeDeadline, isBeingStopped, preRunningDeadline, STOP_PATIENCE } from "./deadlines.ts";
 import { dueTime } from "./finish.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal } from "./ray.ts";
 import { REFUSED } from "./run.ts";
-import { wantsSuspension } from "./suspend.ts";
 import { DEAD_NODE_PATIENCE } from "./verdict.ts";
 
 export type TimerName =
@@ -116,12 +115,7 @@ const rules: readonly TimerRule[] = [
     name: "blockingTimeout",
     label: "blockingTimeoutSeconds",
     phases: ["Retrying"],
-    at: ({ observed, status, record }) => {
-      const length = observed.job.spec.retryStrategy?.blockingTimeoutSeconds;
-      if (length === undefined || record?.retryStrategy !== "BlockingRecreate") return undefined;
-      if (wantsSuspension(observed.job) || !isTrue(status, "Retrying")) return undefined;
-      return ending(findCondition(status, "Retrying")?.lastTransitionTime, seconds(length));
-    },
+    at: ({ observed, status, record }) => blockingDeadline(observed.job, status, record),
     follows: "the job fails: RetryBlockedTimeoutExceeded; attempts never overlap",
   },
   {

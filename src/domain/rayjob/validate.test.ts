@@ -74,7 +74,18 @@ describe("a RayJob is refused for", () => {
     ["clusterSelector", { clusterSelector: { "ray.io/cluster": "a/b" } }, "name of a RayCluster"],
     ["SidecarMode", { submissionMode: "SidecarMode" }, "K8sJobMode"],
     ["InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
-    ["BlockingRecreate", { retryStrategy: { type: "BlockingRecreate" } }, "Recreate"],
+    [
+      "BlockingRecreate",
+      { retryStrategy: { type: "BlockingRecreate" }, clusterSelector: { "ray.io/cluster": "x" } },
+      "not supported with clusterSelector",
+    ],
+    ["blockingTimeoutSeconds", { retryStrategy: { blockingTimeoutSeconds: 5 } }, "requires type BlockingRecreate"],
+    [
+      "blockingTimeoutSeconds",
+      { retryStrategy: { type: "BlockingRecreate", blockingTimeoutSeconds: 0 } },
+      "must be a positive integer",
+    ],
+    ["retryStrategy.type", { retryStrategy: { type: "Never" as "Recreate" } }, "Recreate, BlockingRecreate"],
     ["deletionStrategy", { deletionStrategy: { deletionRules: [] } }, "shutdownAfterJobFinishes"],
     ["submitterPodTemplate", { submitterPodTemplate: { spec: { containers: [] } } }, "remove it"],
     ["submissionMode", { submissionMode: "Magic" as "HTTPMode" }, "K8sJobMode, HTTPMode"],
@@ -123,6 +134,7 @@ it.each<[string, Partial<RayJobSpec>]>([
       suspend: true,
     },
   ],
+  ["BlockingRecreate", { retryStrategy: { type: "BlockingRecreate", blockingTimeoutSeconds: 1 } }],
   [
     "everything that is built",
     {

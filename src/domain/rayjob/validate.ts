@@ -52,6 +52,8 @@ const refuse =
     wrong(spec, job) ? text : undefined;
 
 const modeIs = (spec: RayJobSpec, mode: string): boolean => spec.submissionMode === mode;
+const isBlocking = (spec: RayJobSpec): boolean => spec.retryStrategy?.type === "BlockingRecreate";
+const STRATEGIES = ["Recreate", "BlockingRecreate"];
 const MODES = ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"];
 
 /** In KubeRay's order; ours stand where they belong by subject. */
@@ -110,16 +112,26 @@ const rules: readonly SpecRule[] = [
     "Currently, SidecarMode doesn't support SubmitterConfig",
   ),
   refuse(
+    (spec) => selects(spec) && isBlocking(spec),
+    `${INVALID}retryStrategy.type BlockingRecreate is not supported with clusterSelector`,
+  ),
+  refuse(
     (spec) => modeIs(spec, "SidecarMode") || modeIs(spec, "InteractiveMode"),
     notBuilt("submissionMode SidecarMode or InteractiveMode", "use K8sJobMode or HTTPMode"),
   ),
+  (spec) => {
+    const { type } = spec.retryStrategy ?? {};
+    return type && !STRATEGIES.includes(type)
+      ? `${INVALID}retryStrategy.type ${JSON.stringify(type)} is unknown; use one of ${STRATEGIES.join(", ")}`
+      : undefined;
+  },
   refuse(
-    (spec) => spec.retryStrategy?.type === "BlockingRecreate",
-    notBuilt("retryStrategy.type BlockingRecreate", "remove it or use Recreate"),
+    (spec) => spec.retryStrategy?.blockingTimeoutSeconds !== undefined && !isBlocking(spec),
+    `${INVALID}retryStrategy.blockingTimeoutSeconds requires type BlockingRecreate`,
   ),
   refuse(
-    (spec) => spec.retryStrategy?.blockingTimeoutSeconds !== undefined,
-    `${INVALID}retryStrategy.blockingTimeoutSeconds requires type BlockingRecreate`,
+    (spec) => (spec.retryStrategy?.blockingTimeoutSeconds ?? 1) < 1,
+    `${INVALID}retryStrategy.blockingTimeoutSeconds must be a positive integer`,
   ),
   refuse(
     (spec) => spec.submitterPodTemplate !== undefined,

@@ -63,8 +63,8 @@ export const mutants: readonly Mutant[] = [
     name: "a barrier on the RayCluster object alone",
     file: job("children"),
     replace: [
-      ['return extent === "owners" ? owners : [...owners, ...some.pods];', "return [...some.rayClusters];"],
-      ['if (extent === "owners") return owners;', "return owners.slice(0, 2);"],
+      ["return [...rayClusters, ...jobs, ...pods];", "return [...rayClusters];"],
+      ['if (extent === "owners") return [owners];', "return [owners.slice(0, 2)];"],
     ],
     in: ["suspend-in-running"],
   },
@@ -83,7 +83,10 @@ export const mutants: readonly Mutant[] = [
     name: "absence believed from the cache",
     file: job("absence"),
     replace: [
-      ["const proven = proof(observed, questions);", "const proven = { left: 0 } as ReturnType<typeof proof>;"],
+      [
+        "const said = proof(observed, proofOfAbsence(observed, record, extent), spent);",
+        "const said = { left: [] } as ReturnType<typeof proof>; void [proof, proofOfAbsence, spent];",
+      ],
     ],
     in: ["suspend-in-running"],
     faults: ["late-40"],
@@ -92,9 +95,8 @@ export const mutants: readonly Mutant[] = [
     name: "release told while Pods are there",
     file: job("finish"),
     replace: [
-      ["if (holding.length > 0)", "if (false)"],
-      ['if (proven === "unasked")', "if (false)"],
-      ["if (proven.left > 0)", "if (false)"],
+      ["const waiting = unproven(found, now);", "const waiting = undefined as ReturnType<typeof unproven>;"],
+      ['if (found.is === "left")', "if (false)"],
     ],
     in: ["success"],
   },
