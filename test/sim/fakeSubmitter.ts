@@ -24,6 +24,9 @@ export interface SubmitterScript {
   readonly hangs?: boolean;
 }
 
+/** Without any answer from Ray, before giving up. */
+const PATIENCE = 600_000;
+
 export const diligent: SubmitterScript = { boot: 500 };
 
 /** Runs until the job has ended, it must give up, or `signal` says that its Pod is gone. */
@@ -36,10 +39,15 @@ export async function runSubmitter(
   const dashboard = new Dashboard({ transport: ray, askTimeout: 5000, commandTimeout: 15_000 });
   await sleep(clock, script.boot, signal);
   if (script.failsEarly) return { exitCode: 1 };
+  let heard = clock.now();
   for (let submitted = false; ; await sleep(clock, 1000, signal)) {
     const job = await dashboard.job(at, request.submission_id);
     signal.throwIfAborted();
-    if (job.kind === "none") continue;
+    if (job.kind === "none") {
+      if (clock.now() - heard > PATIENCE) return { exitCode: 1 };
+      continue;
+    }
+    heard = clock.now();
     if (job.kind === "notFound") {
       // Following a job that Ray has lost, or a head that is not the one it was sent to: not its business any more.
       if (submitted || (await dashboard.session(at)) !== session) return { exitCode: 1 };

@@ -24,6 +24,8 @@ export interface Observable {
 
 export class Invariants {
   readonly violations: string[] = [];
+  /** Pods that are nobody's mistake: made from what a server carried out after it had been given up. */
+  isExcused: (pod: Stored) => boolean = () => false;
   readonly #kube: Observable;
   readonly #submitted = new Map<string, string>();
 
@@ -89,12 +91,14 @@ export class Invariants {
     }
   }
 
-  #pod({ metadata: { name, labels = {} } }: Stored): void {
+  #pod(pod: Stored): void {
+    const { name, labels = {} } = pod.metadata;
     const uid = labels[LABEL.rayJobUID];
     if (uid === undefined) return;
     const jobs = this.#kube.storage.all("ray.io/rayjobs") as unknown as readonly Stored<RayJob>[];
     const job = jobs.find(({ metadata }) => metadata.uid === uid);
-    if (job?.status?.jobDeploymentStatus === "Suspended") this.#violated(`Pod ${name} was made for a suspended RayJob`);
+    const suspended = job?.status?.jobDeploymentStatus === "Suspended";
+    if (suspended && !this.isExcused(pod)) this.#violated(`Pod ${name} was made for a suspended RayJob`);
     const attempt = Number(labels[LABEL.executionAttempt]);
     if (job && attempt > (job.status?.executionAttempt ?? -1)) {
       this.#violated(`Pod ${name} was made for attempt ${attempt} before that was journalled`);

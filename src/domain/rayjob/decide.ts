@@ -48,6 +48,15 @@ const UNDER_WAY: readonly (JobDeploymentStatus | undefined)[] = [
   "Suspending",
 ];
 
+/** Phases in which the current attempt's children may stay; in the others everything goes anyway. */
+const KEEPS: readonly (JobDeploymentStatus | undefined)[] = [
+  "Initializing",
+  "Waiting",
+  "Running",
+  "Complete",
+  "Failed",
+];
+
 export function decideRayJob(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const { job } = observed;
   if (isElsewhere(job)) return quiet(`managed by ${job.spec.managedBy}`);
@@ -79,7 +88,7 @@ function wait(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
 function withoutStrays(observed: ObservedRayJob, decision: Decision<RayCommand>): Decision<RayCommand> {
   const { job } = observed;
   const record = currentRecord(observed);
-  const begun = ["Initializing", "Waiting", "Running"].includes(statusOf(job).jobDeploymentStatus ?? "");
+  const begun = KEEPS.includes(statusOf(job).jobDeploymentStatus);
   const news = decision.status !== undefined && !same(decision.status, statusOf(job));
   if (!record || !begun || decision.ask || news) return decision;
   const effects = cleanUp(strays(observed, record), "it belongs to an earlier attempt");

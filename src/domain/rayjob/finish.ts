@@ -58,7 +58,7 @@ function settleSubmitter(
   const submitter = submitterState(findSubmitter(observed, record), observed.pods);
   if (submitter.is !== "working") return [];
   const created = fromWire(submitter.object.metadata.creationTimestamp) ?? 0;
-  if (created > (fromWire(status.endTime) ?? Number.POSITIVE_INFINITY)) {
+  if (created >= (fromWire(status.endTime) ?? Number.POSITIVE_INFINITY)) {
     return [deleteSubmitter(submitter.object, "it came after the end, from a request that had been given up")];
   }
   const failed = status.jobDeploymentStatus === "Failed";

@@ -784,6 +784,17 @@ describe("what arrives late of an attempt that is over, from a request that had 
     expect(doings(decide(written(seen, decide(seen, NOW)), NOW))).toEqual(["delete Job demo"]);
   });
 
+  it("is deleted when the RayJob is over, though its own cluster is kept", () => {
+    const status = statusWith(seenRunning({ number: 1, endTime: wire("12:10:00") }), {
+      jobDeploymentStatus: "Failed",
+      jobStatus: "FAILED",
+      endTime: wire("12:10:00"),
+    });
+    const seen = observed({ job: rayJob({ shutdownAfterJobFinishes: false }, status), jobs: [submitterJob()] });
+    const kept = rayCluster({ metadata: { labels: labels(1) } });
+    expect(doings(decide({ ...seen, rayClusters: [kept] }, NOW))).toEqual(["delete Job demo"]);
+  });
+
   it("is deleted while the RayJob is suspended", () => {
     const status = statusWith(submitted({ endTime: wire("12:01:00") }), { jobDeploymentStatus: "Suspended" });
     const seen = observed({

@@ -11,13 +11,17 @@ import type { RayCluster } from "../../../src/api/raycluster.ts";
 import type { RayJob } from "../../../src/api/rayjob.ts";
 import { isConflict, isNotFound } from "../../../src/machinery/kube/errors.ts";
 import { jobs, pods, rayClusters, rayJobs } from "../../../src/machinery/kube/resources.ts";
+import type { KubeRequest } from "../../../src/machinery/kube/transport.ts";
 import type { Mood } from "../fakeRay.ts";
 import type { Life } from "./life.ts";
+import { givenUp } from "./replica.ts";
 
 export interface Act {
   readonly name: string;
   /** Whether the end may differ from that of an undisturbed life. */
   readonly changesEnd: boolean;
+  /** Done where operators are elected, and only there. */
+  readonly elected?: boolean;
   readonly can: (life: Life) => boolean;
   readonly act: (life: Life) => Promise<unknown> | unknown;
 }
@@ -65,6 +69,17 @@ function mood(life: Life, how: Mood, milliseconds: number): void {
 async function resume(life: Life): Promise<void> {
   life.oracles.resumed();
   await patch(life, { suspend: false });
+}
+
+/** A request that made something of an attempt which is over by now. */
+function tooLate(life: Life, kind: string): KubeRequest | undefined {
+  const { metadata, status = {} } = job(life) ?? {};
+  const ended = over(life) || status.jobDeploymentStatus === "Suspended";
+  return life.asked.find(({ body }) => {
+    const { kind: what, metadata: of } = body as KubeObject;
+    const { [LABEL.rayJobUID]: uid, [LABEL.executionAttempt]: attempt } = of.labels ?? {};
+    return what === kind && uid === metadata?.uid && (ended || Number(attempt) < (status.executionAttempt ?? 0));
+  });
 }
 
 const hasHead = (life: Life) => life.world.ray.heads.size > 0;
@@ -144,6 +159,19 @@ export const acts: readonly Act[] = [
     changesEnd: true,
     can: (l) => submitterJob(l) !== undefined,
     act: (l) => quietly(l.world.client.delete(jobs, "default", "demo", { propagation: "Background" })),
+  },
+  // The API server carries out what an operator has given up long ago.
+  {
+    name: "late-cluster",
+    changesEnd: false,
+    can: (l) => tooLate(l, "RayCluster") !== undefined,
+    act: (l) => l.kubernetes.request(givenUp(tooLate(l, "RayCluster")!)),
+  },
+  {
+    name: "late-submitter",
+    changesEnd: false,
+    can: (l) => tooLate(l, "Job") !== undefined,
+    act: (l) => l.kubernetes.request(givenUp(tooLate(l, "Job")!)),
   },
   // Nodes.
   { name: "delete-head", changesEnd: true, can: (l) => anyHead(l) !== undefined, act: (l) => remove(l, anyHead(l)!) },
@@ -240,6 +268,28 @@ export const acts: readonly Act[] = [
       life.oracles.leaderless = true;
       life.outage(60 * MINUTE);
     },
+  },
+  {
+    name: "stop-leader",
+    changesEnd: false,
+    elected: true,
+    can: (l) => !l.chief.dead,
+    act: (l) => l.stop(l.chief),
+  },
+  {
+    // For longer than its lease, or for so long that it has just run out for its writes.
+    name: "pause-leader",
+    changesEnd: false,
+    elected: true,
+    can: (l) => !l.chief.dead,
+    act: (l) => l.chief.pause(20_000),
+  },
+  {
+    name: "pause-leader-shortly",
+    changesEnd: false,
+    elected: true,
+    can: (l) => !l.chief.dead,
+    act: (l) => l.chief.pause(5000),
   },
 ];
 

@@ -12,6 +12,8 @@ export type PointKind =
   | "write"
   | "read"
   | "event"
+  /** Its lease is read, taken, renewed or given back. */
+  | "lease"
   /** A line of one of its watches. */
   | "watch"
   /** A question to Ray, a command to Ray. */

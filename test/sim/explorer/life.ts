@@ -65,7 +65,13 @@ const MOST_STEPS = 30_000;
 const MOST_PASSES = 5000;
 /** Longer than the controllers' longest sleep. */
 const LONG = 11 * MINUTE;
-const CONFIG = configFrom({ flags: { "enable-leader-election": false } });
+const ALONE = configFrom({ flags: { "enable-leader-election": false } });
+const ELECTED = configFrom({ flags: { "enable-leader-election": true } });
+/** What a process may meet at these points where operators are elected. */
+const WHILE_ELECTED: Partial<Record<PointKind, ReadonlySet<string>>> = {
+  write: new Set(["crash-before", "crash-after", "timeout-done", "late"]),
+  command: new Set(["crash-before", "crash-after", "late"]),
+};
 
 export class Life implements Surroundings {
   readonly lifecycle: Lifecycle;
@@ -77,6 +83,8 @@ export class Life implements Surroundings {
   readonly kubernetes: Transport;
   readonly ray: World["ray"];
   rivals = 0;
+  /** What operators asked to be made that makes Pods: RayClusters and submitters. */
+  readonly asked: KubeRequest[] = [];
   readonly #chooser: Chooser;
   readonly #options: LifeOptions;
   readonly #replicas: Running[] = [];
@@ -88,6 +96,8 @@ export class Life implements Surroundings {
   #passes = 0;
   #changed = true;
   #changedAt: number;
+  /** Nothing goes wrong any more. */
+  #settled = false;
   #ended = false;
 
   constructor({ lifecycle, deviations }: Schedule, options: LifeOptions = {}) {
@@ -120,6 +130,7 @@ export class Life implements Surroundings {
     this.#chooser.onDeviation = (point, choice) => this.#tell("FAULT", () => `${choice} at ${point.what()}`);
     kube.storage.listen(({ resource, type, object, old }) => {
       if (resource.endsWith("events") || resource.endsWith("endpointslices")) return;
+      if (resource.endsWith("leases") && holderOf(object) === holderOf(old)) return;
       this.#changed = true;
       this.#changedAt = clock.now();
       if (type === "DELETED") this.behaviours.delete(object.metadata.uid);
@@ -130,7 +141,13 @@ export class Life implements Surroundings {
     });
   }
 
+  /** The operator that leads; where they are elected, the one that holds the lease, or held it last. */
   get chief(): Replica {
+    if (this.lifecycle.elected) {
+      const holder = holderOf(this.world.kube.storage.all(LEASES)[0]);
+      const holding = this.#replicas.find(({ replica }) => replica.name === holder);
+      this.#chief = holding?.replica ?? this.#chief;
+    }
     return this.#chief!;
   }
 
@@ -141,6 +158,7 @@ export class Life implements Surroundings {
     let joined: Future | undefined;
     try {
       this.#startChief();
+      if (this.lifecycle.elected) this.#startChief();
       await this.create();
       await settle();
       let exhaustedAt: number | undefined;
@@ -168,10 +186,12 @@ export class Life implements Surroundings {
         if (this.oracles.violations.length > 0 && this.#options.tell === undefined) break;
       }
       if (!joined && violations.length === 0 && this.oracles.all().length === 0) {
+        this.#settled = true;
         this.oracles.settled();
         violations.push(...(await this.#isQuiet()));
       }
     } finally {
+      this.#settled = true;
       this.#ended = true;
       for (const { replica } of this.#replicas) replica.kill();
       await this.world.close().catch(() => {
@@ -205,6 +225,16 @@ export class Life implements Surroundings {
     this.chief.kill();
   }
 
+  /** It is told to end, and ends in good order. */
+  stop(replica: Replica): void {
+    const running = this.#replicas.find((candidate) => candidate.replica === replica)!;
+    const done = this.begin();
+    void running.operator.stop().finally(() => {
+      replica.kill();
+      done();
+    });
+  }
+
   begin(): () => void {
     this.#underWay++;
     let done = false;
@@ -216,11 +246,15 @@ export class Life implements Surroundings {
   }
 
   choose(kind: PointKind, what: () => string, choices: readonly string[]): string {
-    return this.#ended ? USUAL : this.#chooser.choose(kind, what, choices);
+    if (this.#settled) return USUAL;
+    if (!this.lifecycle.elected || kind === "lease" || kind === "state")
+      return this.#chooser.choose(kind, what, choices);
+    const those = choices.filter((choice) => WHILE_ELECTED[kind]?.has(choice));
+    return those.length > 0 ? this.#chooser.choose(kind, what, those) : USUAL;
   }
 
   died(replica: Replica): void {
-    if (this.#ended || replica !== this.#chief) return;
+    if (this.#ended || (!this.lifecycle.elected && replica !== this.#chief)) return;
     this.#tell(replica.name, () => "is killed");
     const done = this.begin();
     this.clock.after(this.#succession, () => {
@@ -232,6 +266,8 @@ export class Life implements Surroundings {
 
   sends(replica: Replica, request: KubeRequest): void {
     this.oracles.sends(request);
+    if (request.method === "POST" && /\/(rayclusters|jobs)$/.test(request.path)) this.asked.push(request);
+    if (this.lifecycle.elected) this.oracles.isCovered(replica.name);
     this.#tell(replica.name, () => `sends ${request.method} ${request.path.replace(/^.*namespaces\/default\//, "")}`);
   }
 
@@ -239,9 +275,11 @@ export class Life implements Surroundings {
     this.world.kube.compact();
   }
 
-  stops(jobId: string): void {
-    this.oracles.stopAsked(jobId);
-    this.#tell("Ray", () => `is asked to stop ${jobId}`);
+  commands(replica: Replica, { method, path }: RayRequest): void {
+    if (this.lifecycle.elected) this.oracles.isCovered(replica.name);
+    const stop = /^\/api\/jobs\/([^/]+)\/stop$/.exec(path)?.[1];
+    if (stop !== undefined) this.oracles.stopAsked(decodeURIComponent(stop));
+    this.#tell(replica.name, () => `sends ${method} ${path} to Ray`);
   }
 
   submits(request: RayRequest): void {
@@ -295,7 +333,7 @@ export class Life implements Surroundings {
       transport: replica.transport,
       rayTransport: replica.rayTransport,
       clock: replica.clock,
-      config: CONFIG,
+      config: this.lifecycle.elected ? ELECTED : ALONE,
       log: silent,
       identity: replica.name,
       onPass: (trace) => {
@@ -305,6 +343,8 @@ export class Life implements Surroundings {
     });
     const running = { replica, operator };
     this.#replicas.push(running);
+    // It could not go on, because its lease was lost: the process ends, and is started anew.
+    operator.done.catch(() => replica.kill());
     this.#tell(replica.name, () => "starts");
     return running;
   }
@@ -335,7 +375,8 @@ export class Life implements Surroundings {
   }
 
   async #chooseAct(): Promise<void> {
-    const possible = acts.filter((act) => act.can(this)).map(({ name }) => name);
+    const ours = acts.filter(({ elected = false }) => elected === (this.lifecycle.elected ?? false));
+    const possible = ours.filter((act) => act.can(this)).map(({ name }) => name);
     const choice = this.choose("state", () => `users, nodes and others at ${this.#describe()}`, possible);
     if (choice === USUAL) return;
     await actOf(choice).act(this);
@@ -348,7 +389,10 @@ export class Life implements Surroundings {
     const timed = spec.activeDeadlineSeconds !== undefined || spec.preRunningDeadlineSeconds !== undefined;
     const started = this.#job?.status?.startTime;
     const age = timed && started ? Math.floor((this.clock.now() - Date.parse(started)) / 1000) : "";
-    const replicas = this.#replicas.filter(({ replica }) => !replica.dead).length;
+    const alive = this.#replicas.filter(({ replica }) => !replica.dead);
+    const replicas = this.lifecycle.elected
+      ? [...alive.map(({ replica }) => `${replica.mood} ${replica === this.chief}`), this.chief.dead]
+      : alive.length;
     return JSON.stringify([this.#jobs, this.#script, age, replicas, this.#underWay, this.oracles.all().length]);
   }
 
@@ -363,10 +407,13 @@ export class Life implements Surroundings {
   async #isQuiet(): Promise<string[]> {
     const writes = () => this.#replicas.reduce((sum, { replica }) => sum + replica.writes, 0);
     const before = writes();
-    await this.clock.advance(LONG);
+    // Renewals cost time, and what wakes up late is seen where nobody is elected.
+    await this.clock.advance(this.lifecycle.elected ? QUIET : LONG);
     if (writes() > before) return [`after all was settled it wrote ${writes() - before} times more`];
-    this.#start(new Replica("newcomer", this, { chooses: false }));
-    await this.clock.advance(15_000);
+    // Where operators are elected, the newcomer is the one that takes over.
+    if (this.lifecycle.elected) this.chief.kill();
+    else this.#start(new Replica("newcomer", this, { chooses: false }));
+    await this.clock.advance(40_000);
     return writes() > before ? [`an operator that came when all was settled wrote ${writes() - before} times`] : [];
   }
 
@@ -401,6 +448,10 @@ export class Life implements Surroundings {
     this.#options.tell?.(this.clock.now(), who, what());
   }
 }
+
+const LEASES = "coordination.k8s.io/leases";
+const holderOf = (lease: KubeObject | undefined) =>
+  (lease as { spec?: { holderIdentity?: string } } | undefined)?.spec?.holderIdentity;
 
 const STRANGERS = { spec: { restartPolicy: "Never", containers: [{ name: "other", image: "other" }] } };
 

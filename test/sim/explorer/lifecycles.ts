@@ -23,6 +23,11 @@ export interface Lifecycle {
   readonly script: readonly Scripted[];
   /** How it ends when nothing else happens; `gone`: the RayJob is. */
   readonly end: "Complete" | "Failed" | "Suspended" | "gone";
+  /**
+   * Two operators from the start, of which the elected one leads. Explored are what may happen to leases and leaders,
+   * and the ends of a process at its writes; the rest is explored where there is one operator.
+   */
+  readonly elected?: boolean;
   /** Pairs of faults are explored here, too. */
   readonly core?: boolean;
 }
@@ -33,7 +38,7 @@ const long = succeeds(120_000);
 const short = succeeds(3000);
 const failing = fails(3000);
 
-type Extra = Partial<Pick<Lifecycle, "jobs" | "script" | "core">>;
+type Extra = Partial<Pick<Lifecycle, "jobs" | "script" | "core" | "elected">>;
 function life(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
   return { name, end, spec: { rayClusterSpec: clusterSpec(1), ...spec }, jobs: [short], script: [], ...extra };
 }
@@ -149,6 +154,21 @@ export const lifecycles: readonly Lifecycle[] = [
   life("cluster-deleted-early", "Complete", {}, { script: once("Initializing", "delete-cluster") }),
   life("recreated", "Complete", {}, { jobs: [long, short], script: once("Running", "recreate", "running") }),
   life("recreated-http", "Complete", HTTP, { jobs: [long, short], script: once("Running", "recreate", "running") }),
+  life("elected-success", "Complete", {}, { elected: true }),
+  life("elected-success-http", "Complete", HTTP, { elected: true }),
+  life("elected-retry", "Complete", retryable, { jobs: [failing, short], elected: true }),
+  life(
+    "elected-suspend",
+    "Complete",
+    {},
+    { jobs: [long, short], script: once("Running", "suspend-resume", "running"), elected: true },
+  ),
+  life("elected-delete", "gone", {}, { jobs: [long], script: once("Running", "delete", "running"), elected: true }),
+  life("elected-head-lost", "Complete", retryable, {
+    jobs: [long, short],
+    script: once("Running", "delete-head", "running"),
+    elected: true,
+  }),
 ];
 
 /** Throws when there is none of that name. */

@@ -15,6 +15,7 @@ export interface Mutant {
 }
 
 const job = (file: string) => `domain/rayjob/${file}.ts`;
+const LEADER = ["deaf", "pause-leader", "pause-leader-shortly"];
 const LAG = ["late-3", "late-40", "relist", "rival-late"];
 const CRASH = ["crash-before", "crash-after"];
 const SERVER = ["conflict", "500", "429", "timeout-done", "timeout-undone", "reset-done", "reset-undone", "late"];
@@ -225,6 +226,13 @@ export const mutants: readonly Mutant[] = [
     faults: ["relist"],
   },
   {
+    name: "no barrier: own writes are not waited for",
+    file: "machinery/controller.ts",
+    replace: [['if (fresh !== "fresh") {', 'if (fresh !== "fresh" && name === "nobody") {']],
+    in: ["success", "retry", "success-http"],
+    faults: LAG,
+  },
+  {
     name: "a RayCluster made for a RayJob that is elsewhere by now",
     file: job("start"),
     replace: [["if (!isStill(observed, jobs[0]) || clusters.length > 0) {", "if (clusters.length > 0) {"]],
@@ -305,6 +313,69 @@ export const mutants: readonly Mutant[] = [
     ],
     in: ["deadline-in-running-http"],
     faults: ["timeout-done"],
+  },
+  {
+    name: "a stop given up before Ray was told and asked",
+    file: job("deadlines"),
+    replace: [["return !target || (stop?.finishedAt", "return true || (stop?.finishedAt"]],
+    in: ["deadline-in-running"],
+    faults: ["outage"],
+  },
+  {
+    name: "a release told from the cache",
+    file: job("finish"),
+    replace: [['{ ask: "list", kind: "Pod", namespace, labels: ours },', ""]],
+    in: ["head-lost-for-good"],
+    faults: ["late-40"],
+  },
+  {
+    name: "a leftover adopted by its name",
+    file: job("children"),
+    replace: [
+      ['if (isLeaving(object)) return "leftover";', ""],
+      ['label === String(attempt) ? "ours" : "leftover"', 'true ? "ours" : "leftover"'],
+      ["LABEL.executionAttempt]) < record.number;", "LABEL.executionAttempt]) < 0;"],
+    ],
+    in: ["retry"],
+    faults: ["late-submitter"],
+  },
+  {
+    name: "what comes late stays while the RayJob is suspended",
+    file: job("suspend"),
+    replace: [
+      [
+        'cleanUp(remains(observed, currentRecord(observed)), "the RayJob is suspended")',
+        'cleanUp(remains(observed, currentRecord(observed)), "").slice(9)',
+      ],
+    ],
+    in: ["suspend-for-good"],
+    faults: ["late-submitter", "late-cluster"],
+  },
+  // Leaders.
+  {
+    name: "a leader that writes on after its lease is lost",
+    file: "machinery/leader.ts",
+    replace: [
+      [
+        "return !this.#over && this.#covered !== undefined && now >= this.#covered.from && now < this.#covered.until;",
+        "return this.#covered !== undefined || now < 0;",
+      ],
+    ],
+    in: ["elected-success", "elected-head-lost"],
+    faults: LEADER,
+  },
+  {
+    name: "a lease that is trusted to its last moment",
+    file: "machinery/leader.ts",
+    replace: [["const until = from + leaseDuration - writeTimeout;", "const until = from + leaseDuration;"]],
+    in: ["elected-success", "elected-head-lost"],
+    faults: LEADER,
+  },
+  {
+    name: "a standby that takes over before the lease has run out",
+    file: "machinery/leader.ts",
+    replace: [["if (!ours && this.holder && !this.#expired) return false;", ""]],
+    in: ["elected-success"],
   },
   // Deletion.
   {

@@ -8,6 +8,7 @@ import type { Pod } from "../../../src/api/kubernetes.ts";
 import { LABEL } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
 import type { RayJob, RayJobStatus } from "../../../src/api/rayjob.ts";
+import { WRITE_TIMEOUT } from "../../../src/machinery/kube/client.ts";
 import type { KubeRequest } from "../../../src/machinery/kube/transport.ts";
 import type { RayRequest } from "../../../src/ray/transport.ts";
 import type { Change } from "../../../src/simkube/storage.ts";
@@ -20,9 +21,14 @@ const JOB = "batch/jobs";
 const CLUSTER = "ray.io/rayclusters";
 const RAYJOB = "ray.io/rayjobs";
 const SERVICE = "/services";
+const LEASE = "coordination.k8s.io/leases";
 /** What came late is gone so soon, though a watch were late. */
 const STRAY_PATIENCE = 90_000;
 const ENDS = new Set(["Complete", "Failed"]);
+
+interface Lease extends KubeObject {
+  readonly spec?: { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
+}
 
 export class Oracles {
   readonly violations: string[] = [];
@@ -41,8 +47,11 @@ export class Oracles {
   readonly #strays = new Map<string, { readonly what: string; readonly since: number }>();
   /** Phases and attempts that were ever stored, by RayJob: what an event may tell of. */
   readonly #told = new Map<string, Set<string>>();
+  readonly #cameLate = new Set<string>();
   /** Ray was asked to stop this job, by its id. */
   readonly #stopped = new Set<string>();
+  /** Who holds the lease, and until when it is nobody else's. */
+  #lease = { holder: "", until: 0 };
   #resumes = 0;
   #complained = false;
   /** Nobody led for long: what had to be done within a time was not. */
@@ -52,6 +61,8 @@ export class Oracles {
 
   constructor(world: World) {
     this.#world = world;
+    world.invariants.isExcused = ({ metadata }) =>
+      metadata.ownerReferences?.some(({ uid }) => this.#cameLate.has(uid)) ?? false;
     world.kube.storage.listen((change) => this.#stored(change));
   }
 
@@ -80,6 +91,34 @@ export class Oracles {
     if ((method === "PATCH" || method === "PUT") && !path.includes("/events")) {
       const { metadata } = (body ?? {}) as KubeObject;
       if (!metadata?.resourceVersion) this.#violated(`${method} ${path} was sent without the version it is based on`);
+    }
+  }
+
+  /**
+   * A replica of those that are elected sends a write, or a command to Ray: it holds the lease, and will hold it until
+   * the request has ended one way or the other.
+   */
+  isCovered(name: string): void {
+    const now = this.#world.clock.now();
+    const { holder, until } = this.#lease;
+    if (holder !== name) this.#violated(`${name} wrote, and ${holder || "nobody"} held the lease`);
+    else if (now + WRITE_TIMEOUT > until) {
+      this.#violated(
+        `${name} wrote ${(until - now) / 1000} s before its lease ran out, and waits up to 12 s for an answer`,
+      );
+    }
+  }
+
+  /** Nobody takes a lease from its holder before it has run out: no renewal has been stored for as long as it lasts. */
+  #leaseStored({ spec = {} }: Lease, old: Lease | undefined): void {
+    const now = this.#world.clock.now();
+    const { holderIdentity: holder = "", renewTime, leaseDurationSeconds = 0 } = spec;
+    const before = old?.spec?.holderIdentity;
+    if (before && holder && holder !== before && now < this.#lease.until) {
+      this.#violated(`${holder} took the lease from ${before} ${(this.#lease.until - now) / 1000} s before it ran out`);
+    }
+    if (holder !== before || renewTime !== old?.spec?.renewTime) {
+      this.#lease = { holder, until: now + leaseDurationSeconds * 1000 };
     }
   }
 
@@ -142,6 +181,7 @@ export class Oracles {
   }
 
   #stored({ resource, type, object, old }: Change): void {
+    if (resource === LEASE && type !== "DELETED") this.#leaseStored(object as Lease, old as Lease | undefined);
     if (resource === RAYJOB) this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined, type);
     if (type === "DELETED" || object.metadata.deletionTimestamp) this.#leaves(object.metadata.uid);
     if (resource === POD) this.#submitterRuns(object as unknown as Stored<Pod>);
@@ -191,6 +231,7 @@ export class Oracles {
         `${what} was made in phase ${jobDeploymentStatus}`,
     ].filter((sentence) => sentence !== false);
     if (wrong.length > 0 && metadata.annotations?.[GIVEN_UP_MARK]) {
+      this.#cameLate.add(metadata.uid);
       this.#strays.set(metadata.uid, { what: wrong[0]!, since: this.#world.clock.now() });
     } else for (const sentence of wrong) this.#violated(sentence);
   }

@@ -4,6 +4,7 @@
  * Answers: an API request is answered, refused, delayed, lost on the way there or back, carried out after it was given
  * up, or is the last thing the process does. A line of a watch is late (with all that follow it), or the watch breaks, or
  * its past is forgotten, so that versions in between are never seen. A question to Ray meets a dashboard in any mood.
+ * A process may also be paused: then its timers do not fire and it hears nothing, but its clock goes on.
  * May not: act by itself. A rival (`chooses: false`) meets nothing but its own lag.
  */
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
@@ -12,6 +13,7 @@ import {
   type KubeRequest,
   type KubeResponse,
   type KubeStream,
+  type RequestOptions,
   type Transport,
   TransportError,
 } from "../../../src/machinery/kube/transport.ts";
@@ -25,12 +27,12 @@ export interface Surroundings {
   choose(kind: PointKind, what: () => string, choices: readonly string[]): string;
   /** Somebody else is quicker: makes, changes or deletes what the request is about. */
   forestall(request: KubeRequest, how: "touch" | "delete" | "same" | "stranger"): Promise<void>;
-  /** A write is about to be sent. */
+  /** A write is sent; it may be on its way for as long as its client waits. */
   sends(replica: Replica, request: KubeRequest): void;
   /** The server keeps no version but the newest. */
   forgetPast(): void;
-  /** Ray is about to be asked to stop a job. */
-  stops(jobId: string): void;
+  /** A command is sent to Ray. */
+  commands(replica: Replica, request: RayRequest): void;
   /** Ray is about to be given this job by the operator itself. */
   submits(request: RayRequest): void;
   /** Something of the schedule is still going on until the function that is returned is called. */
@@ -64,6 +66,25 @@ const WRITE = {
 } as const;
 const READ = ["429", "500", "reset", "crash-before"];
 const EVENT = ["500", "timeout-done"];
+const LEASE_READ = ["500", "reset", "slow", "crash-before"];
+const LEASE_WRITE = [
+  "500",
+  "429",
+  "conflict",
+  "slow",
+  "reset-undone",
+  "reset-done",
+  "timeout-undone",
+  "timeout-done",
+  "late",
+  "deaf",
+  "crash-before",
+  "crash-after",
+];
+/** Longer than a lease lasts. */
+const DEAF = 20_000;
+/** Renewals and looks at somebody else's lease go on for ever, and are all alike: so many of each may go wrong. */
+const LEASE_CALLS = 5;
 const WATCH = ["late-3", "late-40", "broken", "relist"];
 const ASK = ["503", "slow", "hang", "refused", "crash-after"];
 const COMMAND = ["503", "slow", "refused", "timeout-undone", "timeout-done", "late", "crash-before", "crash-after"];
@@ -80,6 +101,11 @@ export class Replica {
   /** Watches that do not follow. */
   held = 0;
   #dead = false;
+  /** Until then its lease is out of its reach. */
+  #deafUntil = 0;
+  #leaseCalls = { GET: 0, PUT: 0 };
+  /** While it is paused: resolves when it goes on. */
+  #pause: Promise<void> | undefined;
   readonly #around: Surroundings;
   readonly #lag: number;
   readonly #chooses: boolean;
@@ -92,10 +118,18 @@ export class Replica {
     const { clock } = around;
     this.clock = {
       now: () => clock.now(),
-      after: (milliseconds, run): Cancel => clock.after(milliseconds, () => this.#dead || run()),
+      after: (milliseconds, run): Cancel => {
+        let cancelled = false;
+        const fire = () => this.#dead || cancelled || run();
+        const cancel = clock.after(milliseconds, () => (this.#pause ? void this.#pause.then(fire) : fire()));
+        return () => {
+          cancelled = true;
+          cancel();
+        };
+      },
     };
     this.transport = {
-      request: (request) => this.#whileAlive(() => this.#request(request)),
+      request: (request, options) => this.#whileAlive(() => this.#request(request, options)),
       stream: (request, options) => this.#whileAlive(() => this.#stream(request, options)),
     };
     this.rayTransport = { request: (request) => this.#whileAlive(() => this.#ask(request)) };
@@ -112,12 +146,27 @@ export class Replica {
     this.#around.died(this);
   }
 
+  /** SIGSTOP, and SIGCONT after so long. */
+  pause(milliseconds: number): void {
+    const done = this.#around.begin();
+    this.#pause = sleep(this.#around.clock, milliseconds).then(() => {
+      this.#pause = undefined;
+      done();
+    });
+  }
+
+  /** What differs between two processes that have heard the same. */
+  get mood(): string {
+    return `${this.#pause ? "paused" : ""} ${this.#deafUntil > this.#around.clock.now() ? "deaf" : ""}`;
+  }
+
   #choose(kind: PointKind, what: () => string, choices: readonly string[]): string {
     return this.#chooses && !this.#dead ? this.#around.choose(kind, () => `${this.name}: ${what()}`, choices) : USUAL;
   }
 
-  async #request(request: KubeRequest): Promise<KubeResponse> {
+  async #request(request: KubeRequest, options: RequestOptions = {}): Promise<KubeResponse> {
     const { kubernetes } = this.#around;
+    if (request.path.includes("/leases")) return this.#lease(request, options.timeout ?? GIVEN_UP);
     const what = () => `${request.method} ${short(request.path)}${detail(request)}`;
     if (request.method === "GET") {
       switch (this.#choose("read", what, READ)) {
@@ -150,10 +199,67 @@ export class Replica {
     return this.#write(request, what);
   }
 
+  /** A call about the lease. Its own time-out is short, so that several fit into the time in which it must be renewed. */
+  async #lease(request: KubeRequest, timeout: number): Promise<KubeResponse> {
+    const { clock, kubernetes } = this.#around;
+    const reads = request.method === "GET";
+    const { holderIdentity, acquireTime, renewTime } = (request.body as { spec?: Record<string, string> })?.spec ?? {};
+    const renews = !reads && acquireTime !== renewTime;
+    const noAnswer = async (): Promise<never> => {
+      await this.#wait(timeout);
+      throw new TransportError("no answer in time", { maybeSent: true });
+    };
+    if (clock.now() < this.#deafUntil) return noAnswer();
+    const does = reads ? "looks at" : renews ? "renews" : holderIdentity ? "takes" : "gives back";
+    const alike = reads || renews;
+    const many = alike && this.#leaseCalls[reads ? "GET" : "PUT"]++ >= LEASE_CALLS;
+    const choice = many ? USUAL : this.#choose("lease", () => `${does} the lease`, reads ? LEASE_READ : LEASE_WRITE);
+    switch (choice) {
+      case "500":
+        return failure(500);
+      case "429":
+        return failure(429, { "retry-after": "2" });
+      case "slow":
+        await this.#wait(timeout - 500);
+        return kubernetes.request(request);
+      case "reset":
+      case "reset-undone":
+        throw new TransportError("connection reset", { maybeSent: true });
+      case "reset-done":
+        await kubernetes.request(request);
+        throw new TransportError("connection reset", { maybeSent: true });
+      case "timeout-undone":
+        return noAnswer();
+      case "timeout-done":
+        await kubernetes.request(request);
+        return noAnswer();
+      case "late": {
+        const done = this.#around.begin();
+        clock.after(timeout + 1000, () => void kubernetes.request(request).finally(done));
+        return noAnswer();
+      }
+      case "deaf":
+        this.#deafUntil = clock.now() + DEAF;
+        clock.after(DEAF, this.#around.begin());
+        return noAnswer();
+      case "conflict":
+        if (request.method === "PUT") await this.#around.forestall(request, "touch");
+        return request.method === "PUT" ? kubernetes.request(request) : failure(409);
+      case "crash-before":
+        this.kill();
+        return never();
+      case "crash-after":
+        await kubernetes.request(request);
+        this.kill();
+        return never();
+      default:
+        return kubernetes.request(request);
+    }
+  }
+
   async #write(request: KubeRequest, what: () => string): Promise<KubeResponse> {
     const { clock, kubernetes } = this.#around;
     const send = async (sent = request): Promise<KubeResponse> => {
-      this.#around.sends(this, sent);
       const response = await kubernetes.request(sent);
       if (response.status < 300) this.writes++;
       // The answer takes its time, so that others may act between one write and the next.
@@ -162,7 +268,9 @@ export class Replica {
     };
     const generated = (request.body as KubeObject | undefined)?.metadata?.generateName !== undefined;
     const choices = WRITE[request.method === "POST" && generated ? "POST_GENERATED" : (request.method as "POST")];
-    switch (this.#choose("write", what, choices)) {
+    const choice = this.#choose("write", what, choices);
+    if (choice !== "crash-before") this.#around.sends(this, request);
+    switch (choice) {
       case "429":
         return failure(429, { "retry-after": "2" });
       case "500":
@@ -225,6 +333,7 @@ export class Replica {
     const { clock } = this.#around;
     for await (const line of lines) {
       if (this.#dead) await never();
+      if (this.#pause) await this.#pause;
       if (this.#lag > 0) await sleep(clock, this.#lag);
       else if (!line.startsWith('{"type":"BOOKMARK"')) {
         const selector = request.query?.["labelSelector"] ?? "";
@@ -272,8 +381,7 @@ export class Replica {
     const { clock, ray } = this.#around;
     const what = `${request.method} ${request.path}`;
     const asks = request.method === "GET";
-    const stop = /^\/api\/jobs\/([^/]+)\/stop$/.exec(request.path)?.[1];
-    if (stop !== undefined) this.#around.stops(decodeURIComponent(stop));
+    if (!asks) this.#around.commands(this, request);
     const send = async () => {
       if (request.method === "POST" && request.path === "/api/jobs/") this.#around.submits(request);
       const response = await ray.request(request).catch((error: unknown) => {
@@ -329,8 +437,10 @@ export class Replica {
     if (this.#dead) return never();
     try {
       const answer = await act();
+      if (this.#pause) await this.#pause;
       return this.#dead ? never() : answer;
     } catch (error) {
+      if (this.#pause) await this.#pause;
       if (this.#dead) return never();
       throw error;
     }
@@ -360,7 +470,7 @@ const failure = (code: number, headers: Record<string, string> = {}): KubeRespon
 /** What a request makes that was given up long before it is carried out bears this mark, for the oracles to know it by. */
 export const GIVEN_UP_MARK = "explorer/given-up";
 
-function givenUp(request: KubeRequest): KubeRequest {
+export function givenUp(request: KubeRequest): KubeRequest {
   if (request.method !== "POST") return request;
   const { metadata, ...rest } = request.body as KubeObject;
   const annotations = { ...metadata.annotations, [GIVEN_UP_MARK]: "true" };
