@@ -12,7 +12,7 @@ describe("a schedule", () => {
     for (const seed of ["success", "retry-http@12=timeout-done", "success@3=late-40+40=crash-after"]) {
       expect(seedOf(scheduleOf(seed))).toBe(seed);
     }
-    expect(() => scheduleOf("success@twelve")).toThrow("is no seed");
+    expect(() => scheduleOf("success@twelve")).toThrow("is no choice");
   });
 
   it("replays to the same states and the same end", async () => {
