@@ -11,7 +11,7 @@ import type { Instant } from "./time.ts";
 /** The kinds the operator writes. machinery/kube/resources.ts knows where each lives. */
 export type WritableKind = "RayJob" | "RayCluster" | "Pod" | "Service" | "Job";
 /** The kinds a live question may be about. */
-export type ReadableKind = WritableKind | "Secret" | "ConfigMap";
+export type ReadableKind = WritableKind | "Secret" | "ConfigMap" | "Event";
 
 /** One object, once: the UID makes a delete or patch miss a namesake that came later. */
 export interface ObjectRef {
@@ -77,10 +77,16 @@ export type LiveQuestion =
       readonly namespace: string;
       /** `key=value` pairs, all of which must hold. */
       readonly labels: Readonly<Record<string, string>>;
-    };
+    }
+  /**
+   * Warnings of one reason: what nobody writes into a status. They explain, and nothing irreversible may follow from
+   * them: an answer may be some seconds old, and who may not read events gets none.
+   */
+  | { readonly ask: "warnings"; readonly kind: "Event"; readonly namespace: string; readonly reason: string };
 
 /** Names a question, as the key under which its answer is found. */
 export function questionKey(question: LiveQuestion): string {
+  if (question.ask === "warnings") return `warnings ${question.namespace} ${question.reason}`;
   return question.ask === "get"
     ? `get ${question.kind} ${question.namespace}/${question.name}`
     : `list ${question.kind} ${question.namespace} ${Object.entries(question.labels)
@@ -89,7 +95,10 @@ export function questionKey(question: LiveQuestion): string {
         .join(",")}`;
 }
 
-/** Answers to the live questions of this pass: a `get` has one object or none, a `list` any number (metadata only). */
+/**
+ * Answers to the live questions of this pass: a `get` has one object or none, a `list` any number (metadata only),
+ * `warnings` any number.
+ */
 export type LiveAnswers = ReadonlyMap<string, readonly KubeObject[]>;
 
 export interface Decision<External = never> {

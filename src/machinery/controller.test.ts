@@ -371,6 +371,27 @@ describe("the reconcile loop", () => {
       expect(traces[0]).toMatchObject({ result: "failed", error: { message: expect.stringContaining("5 rounds") } });
     });
 
+    it("reads warnings at most every 20 s, whoever asks, and is not held up when they cannot be read", async () => {
+      const path = "/apis/events.k8s.io/v1/namespaces/default/events";
+      const warnings = { ask: "warnings", kind: "Event", namespace: "default", reason: "FailedMount" } as const;
+      server.on(`GET ${path}`, list("10", [stored("e", 6)]), refusal(500, "InternalError"));
+      const heard: unknown[] = [];
+      decide = ({ live }) => {
+        const said = live.get("warnings default FailedMount");
+        if (!said) return { ask: [warnings] };
+        heard.push(said.length);
+        return { wakeAt: clock.now() + 15_000 };
+      };
+      await start();
+      await clock.advance(45_000);
+      expect(heard).toEqual([1, 1, 0, 0]);
+      expect(server.made(`GET ${path}`)).toMatchObject([
+        { query: { fieldSelector: "reason=FailedMount,type=Warning" } },
+        {},
+      ]);
+      expect(results().every((result) => result === "done")).toBe(true);
+    });
+
     it("looks again later when there was no answer", async () => {
       server.on("GET /api/v1/namespaces/default/pods", refusal(500, "InternalError"), list("10"));
       decide = ({ live }) => (live.has(key) ? {} : { ask: [question] });

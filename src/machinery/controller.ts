@@ -60,6 +60,10 @@ export interface PassTrace<External> {
 
 /** A decision that goes on asking is a mistake; it must not ask the server for ever. */
 const MOST_ROUNDS = 5;
+/** Milliseconds for which warnings that were read are good enough, and for which they are not asked for after a failure. */
+const WARNINGS_KEPT = 20_000;
+const WARNINGS_MISSED = 300_000;
+const WARNINGS_TIMEOUT = 5_000;
 /** A decision that wants to be woken at once, always, must not become a busy loop. */
 const SOONEST = 100;
 const SOONEST_AFTER_FAILURE = 1_000;
@@ -71,9 +75,14 @@ export class Controller<Observed, External extends { do: string; why: string } =
   readonly #queue: Queue;
   readonly #log: Logger;
   readonly #metrics: Metrics;
+  /** For what nothing may wait for. */
+  readonly #hurried: KubeClient;
+  /** Warnings read lately. A hint: lost with the process, and asked for again. */
+  readonly #heard = new Map<string, { readonly until: number; readonly said: readonly KubeObject[] }>();
 
   constructor(options: ControllerOptions<Observed, External>) {
     this.#options = options;
+    this.#hurried = options.client.with({ readTimeout: WARNINGS_TIMEOUT });
     this.#log = options.log ?? silent;
     this.#metrics = options.metrics ?? noMetrics;
     this.#queue = new Queue({ clock: options.clock, name: options.name, metrics: options.metrics });
@@ -186,11 +195,34 @@ export class Controller<Observed, External extends { do: string; why: string } =
       const { namespace, labels } = question;
       return (await client.listAll(type, { namespace, labelSelector: selector(labels), metadataOnly: true })).items;
     }
+    if (question.ask === "warnings") return this.#warnings(question.namespace, question.reason);
     try {
       return [await client.get(type, question.namespace, question.name)];
     } catch (error) {
       if (isNotFound(error)) return [];
       throw error;
+    }
+  }
+
+  /**
+   * A cluster of a thousand Pods that start is looked at a thousand times; its namespace's warnings are not. Events may
+   * be kept in a store of their own, which may be slow or down: that holds up nothing here.
+   */
+  async #warnings(namespace: string, reason: string): Promise<readonly KubeObject[]> {
+    const { clock, name } = this.#options;
+    for (const [key, { until }] of this.#heard) if (clock.now() >= until) this.#heard.delete(key);
+    const key = `${namespace} ${reason}`;
+    const known = this.#heard.get(key);
+    if (known) return known.said;
+    const fieldSelector = `reason=${reason},type=Warning`;
+    try {
+      const said = (await this.#hurried.listAll(byKind("Event"), { namespace, fieldSelector })).items;
+      this.#heard.set(key, { until: clock.now() + WARNINGS_KEPT, said });
+      return said;
+    } catch (error) {
+      this.#log.debug({ controller: name, namespace, reason, error: describe(error) }, "warnings cannot be read");
+      this.#heard.set(key, { until: clock.now() + WARNINGS_MISSED, said: [] });
+      return [];
     }
   }
 

@@ -20,6 +20,7 @@ import { planHeadService } from "./services.ts";
 import { nextStatus, nextStuckAt } from "./status.ts";
 import { type SuspendPhase, suspendStep } from "./suspend.ts";
 import { inOneText, rayClusterProblems } from "./validate.ts";
+import { volumeWatch } from "./warnings.ts";
 
 /**
  * Pods made in one pass. A cluster of a thousand comes up in several, between which others get their turn.
@@ -35,6 +36,10 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   if (isManagedElsewhere(cluster)) return quiet(`The cluster is managed by ${cluster.spec.managedBy}.`);
 
   const pods = sortPods(observed);
+  const volumes = volumeWatch(cluster.metadata.namespace ?? "", pods.all, now);
+  if (volumes.questions.some((question) => !observed.live.has(questionKey(question)))) {
+    return { ...quiet("Does a volume keep a Pod from starting?"), ask: volumes.questions };
+  }
   const problems = rayClusterProblems(cluster);
   const invalid = inOneText([...problems.metadata, ...problems.spec]);
 
@@ -69,7 +74,8 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
     ...(behind ? [] : plan.creates.slice(0, MOST_CREATES)),
   ];
   const { status, wakeAt: reportAt } = nextStatus(observed, pods, phase, invalid, now);
-  const wakeAt = earliest(plan.wakeAt, reportAt, nextStuckAt(pods, now), behind ? now + CACHE_LAG : undefined);
+  const lagAt = behind ? now + CACHE_LAG : undefined;
+  const wakeAt = earliest(plan.wakeAt, reportAt, nextStuckAt(pods, now), volumes.wakeAt, lagAt);
   const rest = { summary: step.summary, events: invalidEvents(cluster, problems, invalid), wakeAt };
 
   // A refusal is reported before the same is tried again: the status of a pass that fails is not written.

@@ -97,7 +97,7 @@ function containerEnded(pod: Pod): PodProblem | undefined {
 }
 
 /** Reasons of kubelet's and the attach controller's events about volumes; the Pod's status says nothing of them. */
-const VOLUME_EVENTS: ReadonlySet<string> = new Set(["FailedMount", "FailedAttachVolume", "FailedMapVolume"]);
+export const VOLUME_EVENTS: ReadonlySet<string> = new Set(["FailedMount", "FailedAttachVolume", "FailedMapVolume"]);
 
 function volumeMissing(pod: Pod, warnings: readonly Event[]): PodProblem | undefined {
   if (!mayLackVolume(pod)) return undefined;
@@ -114,11 +114,16 @@ function volumeMissing(pod: Pod, warnings: readonly Event[]): PodProblem | undef
 /** kubelet's summary after a time: the event before it says why. */
 const SUMMARY = /^Unable to attach or mount volumes/;
 
-const lastSeen = ({ series, deprecatedLastTimestamp, eventTime, metadata }: Event): string =>
+export const lastSeen = ({ series, deprecatedLastTimestamp, eventTime, metadata }: Event): string =>
   series?.lastObservedTime ?? deprecatedLastTimestamp ?? eventTime ?? metadata.creationTimestamp ?? "";
 
-/** It has a node, and yet no container has begun: an image is being pulled, or a volume is not to be had. */
+/**
+ * It has a node, and yet no container has begun: an image is being pulled, or a volume is not to be had. Of the newer
+ * kubelets' condition only True tells anything: volumes are there.
+ */
 export function mayLackVolume(pod: Pod): boolean {
+  const conditions = pod.status?.conditions ?? [];
+  if (conditions.some(({ type, status }) => type === "PodReadyToStartContainers" && status === "True")) return false;
   const statuses = [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
   const waits = ({ state, lastState }: ContainerStatus) =>
     !lastState?.terminated && STARTING.has(state?.waiting?.reason ?? "");

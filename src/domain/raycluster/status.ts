@@ -28,6 +28,7 @@ import {
 import { findHeadService } from "./services.ts";
 import { isGPU } from "./start.ts";
 import type { SuspendPhase } from "./suspend.ts";
+import { volumeWarnings } from "./warnings.ts";
 
 const MAX_MESSAGE = 1024;
 
@@ -99,8 +100,8 @@ function isProgress(before: RayClusterStatus, after: RayClusterStatus): boolean 
 }
 
 /** In one sentence: why the cluster is not ready; undefined when nothing is known to stand in its way. */
-function clusterProblem(cluster: Stored<RayCluster>, pods: ClusterPods, now: Instant): string | undefined {
-  const trouble = [headProblem(cluster, pods, now)?.message, ...workerProblems(pods, now)].filter(
+function clusterProblem(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): string | undefined {
+  const trouble = [headProblem(observed, pods, now)?.message, ...workerProblems(observed, pods, now)].filter(
     (text) => text !== undefined,
   );
   const [first, second] = trouble;
@@ -206,7 +207,7 @@ function nextConditions(
 ): Condition[] {
   const before = observed.cluster.status?.conditions ?? [];
   const assertions = [
-    headPodReady(observed.cluster, pods, now),
+    headPodReady(observed, pods, now),
     provisioned(observed, pods, phase, complete, before, now),
     replicaFailure(observed, pods, now),
     suspendCondition("RayClusterSuspending", phase === "suspending"),
@@ -231,9 +232,9 @@ const suspendCondition = (type: string, holds: boolean): Assertion => ({
   message: "",
 });
 
-function headPodReady(cluster: Stored<RayCluster>, pods: ClusterPods, now: Instant): Assertion {
+function headPodReady(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Assertion {
   const type = "HeadPodReady";
-  const problem = headProblem(cluster, pods, now);
+  const problem = headProblem(observed, pods, now);
   if (problem) return { type, status: "False", reason: asReason(problem.reason), message: problem.message };
   const head = theHead(pods);
   if (!head) return { type, status: "False", reason: "HeadPodNotFound", message: "Head Pod not found" };
@@ -276,7 +277,7 @@ function provisioned(
     const message = "All Ray Pods are ready for the first time";
     return { type, status: "True", reason: "AllPodRunningAndReadyFirstTime", message };
   }
-  const problem = clusterProblem(observed.cluster, pods, now);
+  const problem = clusterProblem(observed, pods, now);
   return not(problem ? `${PROVISIONING}: ${problem}` : PROVISIONING);
 }
 
@@ -323,7 +324,8 @@ function describe(word: "Head" | "Worker", pod: Stored<Pod>): string {
   return `${word} Pod ${pod.metadata.name} ${podProblem(pod)?.message ?? "has ended"}`;
 }
 
-function headProblem(cluster: Stored<RayCluster>, pods: ClusterPods, now: Instant) {
+function headProblem(observed: ObservedRayCluster, pods: ClusterPods, now: Instant) {
+  const { cluster } = observed;
   const stranger = pods.heads.length === 0 ? namesake(pods, cluster) : undefined;
   if (stranger) {
     const message = `Pod ${stranger.metadata.name} has the head Pod's name and belongs to another object; waiting for it to be deleted`;
@@ -339,16 +341,17 @@ function headProblem(cluster: Stored<RayCluster>, pods: ClusterPods, now: Instan
   }
   const head = theHead(pods);
   if (!head) return undefined;
-  const problem = isTerminating(head) ? stuck(head, now) : podProblem(head);
+  const problem = isTerminating(head) ? stuck(head, now) : podProblem(head, volumeWarnings(observed, now));
   return problem && { reason: problem.reason, message: `Head Pod ${head.metadata.name} ${problem.message}` };
 }
 
 /** The worst first would need a ranking; the order of the spec is at least the same in each pass. */
-function workerProblems({ groups }: ClusterPods, now: Instant): string[] {
+function workerProblems(observed: ObservedRayCluster, { groups }: ClusterPods, now: Instant): string[] {
+  const warnings = volumeWarnings(observed, now);
   return groups
     .flatMap(({ pods }) => pods)
     .flatMap((pod) => {
-      const problem = isTerminating(pod) ? stuck(pod, now) : podProblem(pod);
+      const problem = isTerminating(pod) ? stuck(pod, now) : podProblem(pod, warnings);
       return problem ? [`Worker Pod ${pod.metadata.name} ${problem.message}`] : [];
     })
     .sort();

@@ -2,7 +2,7 @@
  * For tests only: a RayCluster and what belongs to it as values, and a small model of an API server and kubelet that
  * carries decisions out.
  */
-import type { ContainerState, Pod, PodStatus, Service } from "../../api/kubernetes.ts";
+import type { ContainerState, Event, Pod, PodStatus, Service } from "../../api/kubernetes.ts";
 import { LABEL } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { HeadGroupSpec, RayCluster, RayClusterSpec, WorkerGroupSpec } from "../../api/raycluster.ts";
@@ -64,6 +64,9 @@ export class World {
   /** One line for each write, in order. */
   readonly writes: string[] = [];
   readonly events: EventSpec[] = [];
+  /** What others say in events. */
+  warnings: Event[] = [];
+  readonly asked: LiveQuestion[] = [];
   #count = 0;
 
   constructor(cluster: Stored<RayCluster> = rayCluster()) {
@@ -78,12 +81,18 @@ export class World {
   /** Decides, with live questions answered. */
   decide(): Decision {
     const observed = this.observed();
-    const decision = decideRayCluster(observed, this.now);
-    if (!decision.ask) return decision;
-    const reply = ({ kind }: LiveQuestion) =>
-      kind === "Pod" ? [...this.pods, ...this.hidden] : this.deleted ? [] : [observed.cluster];
-    const live = new Map(decision.ask.map((question) => [questionKey(question), reply(question)]));
-    return decideRayCluster({ ...observed, live }, this.now);
+    const reply = (question: LiveQuestion): readonly KubeObject[] => {
+      if (question.ask === "warnings") return this.warnings.filter(({ reason }) => reason === question.reason);
+      return question.kind === "Pod" ? [...this.pods, ...this.hidden] : this.deleted ? [] : [observed.cluster];
+    };
+    const live = new Map(observed.live);
+    for (let rounds = 0; rounds < 5; rounds++) {
+      const decision = decideRayCluster({ ...observed, live }, this.now);
+      if (!decision.ask) return decision;
+      this.asked.push(...decision.ask);
+      for (const question of decision.ask) live.set(questionKey(question), reply(question));
+    }
+    throw new Error("the decision goes on asking");
   }
 
   /** One pass: decides and carries the decision out. */

@@ -313,6 +313,7 @@ function reply(question: LiveQuestion, world: ObservedRayJob): readonly KubeObje
     Pod: world.pods,
   };
   const objects = all[question.kind] ?? [];
+  if (question.ask === "warnings") return [];
   return question.ask === "get"
     ? objects.filter((object) => object.metadata.name === question.name)
     : objects.filter((object) =>
