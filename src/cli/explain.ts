@@ -19,6 +19,7 @@ import { findRayJob, serverTrouble } from "./apply.ts";
 import { connect } from "./connect.ts";
 import { explanationJson, explanationLines } from "./explanation.ts";
 import { CannotRun, describeFailure } from "./failure.ts";
+import { LastWords } from "./lastWords.ts";
 import { type Output, paintOn, wantsColour } from "./screen.ts";
 
 export interface ExplainOptions {
@@ -144,13 +145,17 @@ export async function gather(
     ]),
     list<Event>(events, { fieldSelector: "type=Warning" }),
   ]);
+  const words = new LastWords(client);
+  const seen = once(found.flat());
+  for (const pod of seen) words.of(pod);
+  await words.settled();
   const observed: Explained = {
     job,
     settings: defaultSettings,
     rayClusters: once(clusters.flat()),
     jobs: once(submitters.flat()),
     services: [],
-    pods: once(found.flat()),
+    pods: seen.map((pod) => words.of(pod)),
     ray: {},
     live: new Map(),
     events: warnings,

@@ -91,6 +91,26 @@ describe("following a RayJob", () => {
     expect(seen.stdout).toBe("hello\nbye\n");
   });
 
+  it("tells how a container ended with the last words of its log", async () => {
+    const { printed, result, seen } = followed();
+    await status({ jobDeploymentStatus: "Initializing", executionAttempt: 0, rayClusterName: "a-xyz" });
+    const labels = { "ray.io/rayjob-uid": rayJob.metadata.uid, "ray.io/cluster": "a-xyz", "ray.io/node-type": "head" };
+    const spec = { containers: [{ name: "ray-head", image: "i" }] };
+    await client.create<Pod>(pods, { metadata: { name: "a-xyz-head", namespace: "default", labels }, spec });
+    const state = { terminated: { exitCode: 1, reason: "Error", finishedAt: "2026-01-01T00:00:00Z" } };
+    const containerStatuses = [{ name: "ray-head", state }];
+    await client.patch(pods, "default", "a-xyz-head", { status: { containerStatuses } }, { subresource: "status" });
+    await writer.write("starting\nValueError: no such plasma directory\n");
+    await writer.close();
+    await printed("no such plasma directory");
+    expect(seen.stderr).toContain(
+      "Pod head, container ray-head ended: Error, exit code 1: ValueError: no such plasma directory",
+    );
+    expect(seen.stderr.match(/container ray-head ended/g)).toHaveLength(1);
+    await status({ jobDeploymentStatus: "Failed", reason: "AppFailed" });
+    await result;
+  });
+
   it("sees that it was deleted, and does not take a namesake for it", async () => {
     const { result, printed } = followed();
     await status({ jobDeploymentStatus: "Suspended" });

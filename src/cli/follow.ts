@@ -17,6 +17,7 @@ import { events, pods, type ResourceType, rayClusters, rayJobs } from "../machin
 import type { Transport } from "../machinery/kube/transport.ts";
 import { proxyRayTransport } from "../ray/proxy.ts";
 import { followPodLog, followRayLog, type LogOptions, Shown } from "./jobLog.ts";
+import { LastWords } from "./lastWords.ts";
 import { activity, facts, type Seen, submitterContainer, submitterPod } from "./narrate.ts";
 import type { Screen } from "./screen.ts";
 import { type Verdict, verdictOf } from "./summary.ts";
@@ -75,13 +76,15 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
     events: informer<Event>(events),
   };
   let last = start;
+  const words = new LastWords(client, () => changed());
 
   const look = (): Seen => {
     const found = watched.rayJobs.store.get(namespace, name);
     const rayJob = found?.metadata.uid === uid ? found : undefined;
     if (rayJob) last = rayJob;
     const cluster = rayJob?.status?.rayClusterName;
-    const seenPods = [...watched.pods.store.list(namespace), ...(watched.clusterPods?.store.list(namespace) ?? [])];
+    const listed = [...watched.pods.store.list(namespace), ...(watched.clusterPods?.store.list(namespace) ?? [])];
+    const seenPods = listed.map((pod) => words.of(pod));
     const rayCluster = cluster ? watched.rayClusters.store.get(namespace, cluster) : undefined;
     const subjects = new Set([uid, rayCluster?.metadata.uid, ...seenPods.map(({ metadata }) => metadata.uid)]);
     // What befell a shared cluster earlier is none of this job's story.
@@ -94,6 +97,7 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
       events: watched.events.store
         .list(namespace)
         .filter((event) => subjects.has(event.regarding?.uid) && isNews(event)),
+      isAsking: (pod, status) => words.isAsking(pod, status),
     };
   };
 
@@ -136,7 +140,7 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
     signal.throwIfAborted();
     for (const each of Object.values(watched)) each.start(until);
     const verdict = await ended.promise;
-    await Promise.race([log.finished(), sleep(clock, LOG_PATIENCE_MS, signal)]);
+    await Promise.race([Promise.all([log.finished(), words.settled()]), sleep(clock, LOG_PATIENCE_MS, signal)]);
     return { rayJob: last, verdict };
   } finally {
     clearInterval(ticking);

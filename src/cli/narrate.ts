@@ -6,7 +6,7 @@
  * May not: fetch, print, read a clock.
  * Next: follow.ts gathers what is seen; summary.ts tells the end.
  */
-import type { Container, Event, Pod } from "../api/kubernetes.ts";
+import type { Container, ContainerStatus, Event, Pod } from "../api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../api/labels.ts";
 import type { Stored } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
@@ -24,6 +24,8 @@ export interface Seen {
   readonly pods: readonly Stored<Pod>[];
   /** Events about the RayJob, its RayCluster and its Pods. */
   readonly events: readonly Stored<Event>[];
+  /** Whether the last words of this container are on their way: how it ended is told with them. */
+  readonly isAsking?: (pod: Stored<Pod>, status: ContainerStatus) => boolean;
 }
 
 export interface Fact {
@@ -152,15 +154,15 @@ function problems(seen: Seen): { key: string; text: string }[] {
     const scheduled = pod.status?.conditions?.find(({ type }) => type === "PodScheduled");
     if (scheduled?.status === "False")
       add(`${uid}/unschedulable`, `${name}: ${scheduled.reason}: ${scheduled.message ?? ""}`);
-    for (const { name: container, state } of [
-      ...(pod.status?.initContainerStatuses ?? []),
-      ...(pod.status?.containerStatuses ?? []),
-    ]) {
+    for (const status of [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])]) {
+      if (seen.isAsking?.(pod, status)) continue;
+      const { name: container, state, lastState } = status;
       const { waiting, terminated } = state ?? {};
+      const last = lastState?.terminated?.message;
       if (waiting?.reason && !ON_THE_WAY.has(waiting.reason)) {
         add(
           `${uid}/${container}/${waiting.reason}`,
-          `${name}, container ${container}: ${waiting.reason}${waiting.message ? `: ${waiting.message}` : ""}`,
+          `${name}, container ${container}: ${waiting.reason}${waiting.message ? `: ${waiting.message}` : ""}${last ? `; its last words: ${last}` : ""}`,
         );
       } else if (terminated && terminated.exitCode !== 0) {
         const why = [terminated.reason, `exit code ${terminated.exitCode}`].filter(Boolean).join(", ");

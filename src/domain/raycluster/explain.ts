@@ -6,6 +6,7 @@
  * and each change of it is a write.
  */
 import type { ContainerState, ContainerStatus, Event, Pod } from "../../api/kubernetes.ts";
+import { lastWords } from "../lastWords.ts";
 import { hasEnded, isTerminating, silenceOf } from "./observe.ts";
 
 export interface PodProblem {
@@ -152,8 +153,9 @@ function containers({ status }: Pod): { word: string; status: ContainerStatus; l
 function ending({ exitCode, reason, message, signal }: Terminated): string {
   if (reason === "OOMKilled")
     return `was killed for using more memory than its limit (OOMKilled, exit code ${exitCode})`;
+  const words = lastWords(message);
   const how = signal ? `signal ${signal}` : `exit code ${exitCode}`;
-  return `ended with ${how}${reason ? ` (${reason})` : ""}${message ? `: ${shorten(message)}` : ""}`;
+  return `ended with ${how}${reason ? ` (${reason})` : ""}${words ? `: ${shorten(words)}` : ""}`;
 }
 
 const onNode = ({ spec }: Pod): string => (spec?.nodeName ? ` (node ${spec.nodeName})` : "");

@@ -12,6 +12,7 @@ import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect } from "../decision.ts";
+import { lastWords } from "../lastWords.ts";
 import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { type Found, isLeaving, ownerUID } from "./children.ts";
@@ -66,9 +67,8 @@ function lastWordsOf(job: Stored<Job>, pods: readonly Stored<Pod>[]): string | u
       const end = status?.state?.terminated ?? status?.lastState?.terminated ?? status?.state?.waiting;
       if (!end) return [];
       const exit = "exitCode" in end && end.exitCode !== undefined ? `, exit code ${end.exitCode}` : "";
-      return [
-        `Pod ${pod.metadata.name}: ${end.reason ?? "ended"}${exit}${end.message ? `: ${end.message.trim()}` : ""}`,
-      ];
+      const words = lastWords(end.message);
+      return [`Pod ${pod.metadata.name}: ${end.reason ?? "ended"}${exit}${words ? `: ${words}` : ""}`];
     });
   return words.at(-1);
 }
@@ -148,6 +148,8 @@ function podSpec(
         ...command(settings),
         env: environment(record, request, dashboard),
         resources: RESOURCES,
+        // What it said last is then in its Pod's status, and so in the RayJob's, when its log is gone.
+        terminationMessagePolicy: "FallbackToLogsOnError",
       },
     ],
   };
