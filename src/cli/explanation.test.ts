@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Explanation } from "../domain/rayjob/explain.ts";
-import { explanationJson, explanationLines, wrap } from "./explanation.ts";
-import { paintOn } from "./screen.ts";
+import { explanationJson, explanationLines } from "./explanation.ts";
+import { paintOn, wrap } from "./screen.ts";
 
 const NOW = Date.UTC(2026, 0, 1, 12, 5);
 const time = (text: string) => `2026-01-01T${text}Z`;
@@ -169,7 +169,7 @@ describe("wrapping", () => {
     ["a-word-that-is-longer-than-the-line b", 9, ["> a-word-that-is-longer-than-the-line", "  b"]],
     ["", 9, [">"]],
   ])("%j", (text, columns, lines) => {
-    expect(wrap(text, { columns, paint: plain, now: 0 }, "> ", "  ")).toEqual(lines);
+    expect(wrap(text, columns, "> ", "  ")).toEqual(lines);
   });
 });
 

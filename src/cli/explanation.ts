@@ -5,8 +5,8 @@
  */
 import type { AttemptStory, Explanation, Wait } from "../domain/rayjob/explain.ts";
 import { fromWire, type Instant } from "../domain/time.ts";
-import type { Tone } from "./screen.ts";
-import { age, table } from "./summary.ts";
+import { type Tone, wrap } from "./screen.ts";
+import { adviceLines, age, table } from "./summary.ts";
 
 export interface Look {
   /** Text is wrapped to it; absent: not wrapped, and nothing is left out, as suits a pipe. */
@@ -38,16 +38,9 @@ export function explanationLines(explained: Explanation, look: Look): string[] {
   section("Attempts", attemptLines(explained, look));
   section(
     "Also",
-    explained.notes.flatMap((note) => wrap(note, look, "  ")),
+    explained.notes.flatMap((note) => wrap(note, look.columns, "  ")),
   );
-  section(
-    "What you can do",
-    explained.advice.flatMap(({ text, command }) => [
-      ...wrap(text, look, "  - ", "    "),
-      // Not wrapped: it is meant to be copied.
-      ...(command ? [`      ${command}`] : []),
-    ]),
-  );
+  section("What you can do", adviceLines(explained.advice, look.columns));
   return lines;
 }
 
@@ -66,7 +59,7 @@ function heading(explained: Explanation, look: Look): string[] {
   ].filter(Boolean);
   return [
     `RayJob ${namespace}/${name}: ${paint(tone, how)}${when}`,
-    ...(facts.length > 0 ? wrap(facts.join(", "), look, "").map((line) => paint("dim", line)) : []),
+    ...(facts.length > 0 ? wrap(facts.join(", "), look.columns, "").map((line) => paint("dim", line)) : []),
   ];
 }
 
@@ -75,7 +68,7 @@ function message(text: string, look: Look): string[] {
   const lines = text
     .trimEnd()
     .split("\n")
-    .flatMap((line) => wrap(line, look, "  "));
+    .flatMap((line) => wrap(line, look.columns, "  "));
   if (look.columns === undefined || lines.length <= MESSAGE_LINES) return lines;
   return [lines[0]!, "  …", ...lines.slice(2 - MESSAGE_LINES)];
 }
@@ -86,7 +79,7 @@ function waitLines({ waits, why }: Explanation, look: Look): string[] {
   const shown = look.columns === undefined ? news : news.slice(0, WAITS_SHOWN);
   const more = news.length - shown.length;
   return [
-    ...shown.flatMap((wait) => wrap(withAge(wait, look), look, "  ")),
+    ...shown.flatMap((wait) => wrap(withAge(wait, look), look.columns, "  ")),
     ...(more > 0 ? [`  … and ${more} more`] : []),
   ];
 }
@@ -106,7 +99,7 @@ function timerLines({ timers }: Explanation, look: Look): string[] {
     const rest = (fromWire(endsAt) ?? look.now) - look.now;
     const when = rest > 0 ? `in ${age(rest)}` : "due";
     const length = setting ? ` (if the operator has the default ${setting})` : "";
-    return wrap(`${label}: ${follows}${length}`, look, `  ${when.padEnd(8)} `, " ".repeat(11));
+    return wrap(`${label}: ${follows}${length}`, look.columns, `  ${when.padEnd(8)} `, " ".repeat(11));
   });
 }
 
@@ -135,31 +128,6 @@ function how({ outcome, reason, message }: AttemptStory, why: string | undefined
   if (why === undefined || !line || outcome === "suspended" || (columns !== undefined && why.includes(line)))
     return end;
   return `${end}: ${line}`;
-}
-
-/** Words on lines that are no longer than the screen is wide; a word that is longer stays whole. */
-export function wrap(
-  text: string,
-  { columns = Number.POSITIVE_INFINITY }: Look,
-  first: string,
-  rest = first,
-): string[] {
-  if (first.length + text.length <= columns) return [`${first}${text}`.trimEnd()];
-  const lines: string[] = [];
-  let line = first;
-  let empty = true;
-  // The indentation of source in a traceback is part of it.
-  const lead = /^\s*/.exec(text)?.[0] ?? "";
-  for (const word of text.trim().split(/ +/)) {
-    if (!empty && line.length + 1 + word.length > columns) {
-      lines.push(line);
-      line = rest;
-      empty = true;
-    }
-    line += empty ? (lines.length === 0 ? lead : "") + word : ` ${word}`;
-    empty = false;
-  }
-  return [...lines, line];
 }
 
 /** For programs. Keys stay; new ones may come. What is not known is null. */

@@ -9,7 +9,9 @@ import { LABEL } from "../api/labels.ts";
 import type { KubeObject, Stored } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
 import type { RayJob } from "../api/rayjob.ts";
+import { type Advice, explain } from "../domain/rayjob/explain.ts";
 import { isTerminal } from "../domain/rayjob/ray.ts";
+import { defaultSettings } from "../domain/settings.ts";
 import { realClock, sleep } from "../machinery/clock.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
 import { Informer } from "../machinery/kube/informer.ts";
@@ -34,6 +36,8 @@ export interface Followed {
   /** As it was last seen. */
   readonly rayJob: Stored<RayJob>;
   readonly verdict: Verdict;
+  /** What a user can do now, as `raykeeper explain` tells it. */
+  readonly advice: readonly Advice[];
 }
 
 /** After the verdict the log may still be on its way; it is waited for this long. */
@@ -141,12 +145,20 @@ export async function follow({ transport, screen, rayJob: start, signal }: Follo
     for (const each of Object.values(watched)) each.start(until);
     const verdict = await ended.promise;
     await Promise.race([Promise.all([log.finished(), words.settled()]), sleep(clock, LOG_PATIENCE_MS, signal)]);
-    return { rayJob: last, verdict };
+    return { rayJob: last, verdict, advice: adviceOn(last, look(), clock.now()) };
   } finally {
     clearInterval(ticking);
     stop.abort();
     screen.live("");
   }
+}
+
+function adviceOn(job: Stored<RayJob>, seen: Seen, now: number): readonly Advice[] {
+  if (!seen.rayJob) return [];
+  const rayClusters = seen.rayCluster ? [seen.rayCluster] : [];
+  const { pods, events } = seen;
+  const nothing = { jobs: [], services: [], ray: {}, live: new Map() };
+  return explain({ job, settings: defaultSettings, rayClusters, pods, events, ...nothing }, now).advice;
 }
 
 /** The logs of a RayJob's attempts, one after the other. */

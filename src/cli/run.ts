@@ -17,7 +17,7 @@ import { type Manifest, readManifest } from "./manifest.ts";
 import { rehearse } from "./rehearse.ts";
 import { Screen, wantsColour } from "./screen.ts";
 import type { Ending } from "./signals.ts";
-import { type Phase, summaryJson, summaryLines } from "./summary.ts";
+import { failureAdvice, type Phase, summaryJson, summaryLines } from "./summary.ts";
 
 export interface RunOptions {
   readonly local?: boolean;
@@ -89,6 +89,7 @@ export async function run(file: string, options: RunOptions, ending: Ending): Pr
     const [first, ...rest] = summaryLines(rayJob, verdict, Date.now(), before, total);
     screen.line(screen.paint(verdict.exitCode === 0 ? "good" : "bad", first!));
     for (const line of rest) screen.line(line);
+    for (const line of failureAdvice(followed, options.local === true, process.stderr.columns)) screen.line(line);
   }
   return verdict.exitCode;
 }

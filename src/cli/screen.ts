@@ -126,3 +126,23 @@ export function duration(milliseconds: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`;
   return `${Math.floor(seconds / 3600)}h${two(Math.floor((seconds % 3600) / 60))}m`;
 }
+
+/** Words on lines that are no longer than the screen is wide; a word that is longer stays whole. */
+export function wrap(text: string, columns = Number.POSITIVE_INFINITY, first = "", rest = first): string[] {
+  if (first.length + text.length <= columns) return [`${first}${text}`.trimEnd()];
+  const lines: string[] = [];
+  let line = first;
+  let empty = true;
+  // The indentation of source in a traceback is part of it.
+  const lead = /^\s*/.exec(text)?.[0] ?? "";
+  for (const word of text.trim().split(/ +/)) {
+    if (!empty && line.length + 1 + word.length > columns) {
+      lines.push(line);
+      line = rest;
+      empty = true;
+    }
+    line += empty ? (lines.length === 0 ? lead : "") + word : ` ${word}`;
+    empty = false;
+  }
+  return [...lines, line];
+}

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Stored } from "../api/object.ts";
 import type { RayJob } from "../api/rayjob.ts";
-import { age, phasesOf, summaryJson, summaryLines, verdictOf } from "./summary.ts";
+import { age, failureAdvice, phasesOf, summaryJson, summaryLines, verdictOf } from "./summary.ts";
 
 const job = (status: Record<string, unknown>) =>
   ({
@@ -85,6 +85,37 @@ describe("the summary", () => {
       attempt: 1,
       phases: [{ name: "RayCluster starting", seconds: 15 }, {}, {}, {}, { name: "total", seconds: 1.5 }],
     });
+  });
+});
+
+describe("what can be done about a job that failed", () => {
+  const failed = job({ jobDeploymentStatus: "Failed", jobStatus: "FAILED", reason: "AppFailed" });
+  const advice = [
+    { text: "The program's log says why.", command: "kubectl logs x" },
+    { text: "Give the head more memory." },
+    { text: "Three." },
+    { text: "Four." },
+  ];
+  const said = (gone: boolean) => failureAdvice({ rayJob: failed, verdict: verdictOf(failed)!, advice }, gone, 80);
+
+  it("is said below its summary, in short, with where to read more", () => {
+    expect(said(false)).toEqual([
+      "",
+      "WHAT YOU CAN DO",
+      "  - The program's log says why.",
+      "      kubectl logs x",
+      "  - Give the head more memory.",
+      "  - Three.",
+      "  More: raykeeper explain rayjob a -n ns",
+    ]);
+  });
+
+  it("on an embedded cluster that is gone is what to change in the manifest", () => {
+    expect(said(true)).toEqual(["", "WHAT YOU CAN DO", "  - Give the head more memory.", "  - Three.", "  - Four."]);
+  });
+
+  it("is nothing for one that succeeded", () => {
+    expect(failureAdvice({ rayJob: complete, verdict: verdictOf(complete)!, advice }, false, 80)).toEqual([]);
   });
 });
 

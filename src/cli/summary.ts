@@ -5,8 +5,9 @@
  */
 import type { Stored } from "../api/object.ts";
 import type { RayJob } from "../api/rayjob.ts";
+import type { Advice } from "../domain/rayjob/explain.ts";
 import { fromWire, type Instant } from "../domain/time.ts";
-import { duration } from "./screen.ts";
+import { duration, wrap } from "./screen.ts";
 
 export interface Verdict {
   /** 0 succeeded, 1 failed, 2 could not be run. */
@@ -93,6 +94,26 @@ export function summaryLines(
   return lines;
 }
 
+/** At most so many pieces of advice: `explain` has all of them. */
+const ADVICE_SHOWN = 3;
+
+/**
+ * What can be done about a job that failed. `gone`: its cluster was made for the occasion, so commands lead nowhere, and
+ * only what is to be changed in the manifest is said.
+ */
+export function failureAdvice(
+  { rayJob, verdict, advice }: { rayJob: Stored<RayJob>; verdict: Verdict; advice: readonly Advice[] },
+  gone: boolean,
+  columns: number | undefined,
+): string[] {
+  if (verdict.exitCode !== 1) return [];
+  const useful = gone ? advice.filter(({ command }) => command === undefined) : advice;
+  const { namespace, name } = rayJob.metadata;
+  const more = gone ? [] : [`  More: raykeeper explain rayjob ${name} -n ${namespace}`];
+  const shown = adviceLines(useful.slice(0, ADVICE_SHOWN), columns);
+  return shown.length > 0 ? ["", "WHAT YOU CAN DO", ...shown, ...more] : [];
+}
+
 /** The summary for programs. Keys stay; new ones may come. */
 export function summaryJson(rayJob: Stored<RayJob>, verdict: Verdict, before: readonly Phase[], total: number) {
   const { status, metadata } = rayJob;
@@ -116,6 +137,14 @@ export function summaryJson(rayJob: Stored<RayJob>, verdict: Verdict, before: re
     })),
     attempts: status?.attempts ?? [],
   };
+}
+
+/** Advice as a list, each with its command on a line of its own, which is not wrapped: it is meant to be copied. */
+export function adviceLines(advice: readonly Advice[], columns?: number): string[] {
+  return advice.flatMap(({ text, command }) => [
+    ...wrap(text, columns, "  - ", "    "),
+    ...(command ? [`      ${command}`] : []),
+  ]);
 }
 
 /** Columns three spaces apart, as kubectl prints them. */

@@ -12,6 +12,7 @@ import type { AttemptRecord, JobFailedReason, RayJob } from "../../api/rayjob.ts
 import type { PodProblem } from "../raycluster/explain.ts";
 import type { FailureCause, Reasons } from "./conditions.ts";
 import type { State } from "./explain.ts";
+import { isSelected } from "./records.ts";
 import { SUBMITTER_CONTAINER } from "./submitter.ts";
 
 export interface Advice {
@@ -225,7 +226,8 @@ function again({ job }: Subject): readonly Advice[] {
   ];
 }
 
-function retryItself({ job }: Subject): readonly Advice[] {
+function retryItself({ job, record }: Subject): readonly Advice[] {
+  if (isSelected(record)) return [];
   const { backoffLimit = 0 } = job.spec;
   const text =
     backoffLimit > 0
@@ -330,6 +332,15 @@ interface TroubleRule {
 
 /** First match wins: what names the thing that is missing before what only names its kind. */
 const troubleRules: readonly TroubleRule[] = [
+  {
+    match: /^RayClusterNotFound:/,
+    advise: (_, __, subject) => [
+      {
+        text: "Create it: the RayJob goes on by itself. Or name one that exists in spec.clusterSelector, in a new RayJob.",
+        command: placed(subject, "get", "rayclusters"),
+      },
+    ],
+  },
   {
     match: /(configmap|secret|persistentvolumeclaim) "([^"]+)" not found/i,
     advise: (_, [, kind = "", name], subject) => [

@@ -247,6 +247,7 @@ describe("a RayJob whose cluster does not start", () => {
       ),
     });
     expect(texts(said.waits)).toBe("The RayCluster shared does not exist.");
+    expect(texts(said.advice)).toContain("Create it: the RayJob goes on by itself.");
   });
 });
 
@@ -291,6 +292,14 @@ describe("a RayJob that runs", () => {
     const said = runs({}, {}, stopped);
     expect(said.why).toBe("Too late. The job is being stopped.");
     expect(said.timers).toMatchObject([{ name: "stop", endsAt: wire("12:02:20") }]);
+  });
+
+  it("on a selected cluster may be stopped for longer, and is never tried again", () => {
+    const chosen = { ownsCluster: false, endTime: wire("12:01:50"), reason: "DeadlineExceeded" } as const;
+    expect(runs({}, {}, seenRunning(chosen)).timers).toMatchObject([{ name: "stop", endsAt: wire("12:02:50") }]);
+    const failed = [condition("Failed", "True", "HeadPodLost", "Lost.")];
+    const said = runs({ jobDeploymentStatus: "Failed", conditions: failed }, {}, seenRunning(chosen));
+    expect(texts(said.advice)).not.toContain("backoffLimit");
   });
 
   it("and has ended waits for its log, with the grace", () => {

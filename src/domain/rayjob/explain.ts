@@ -33,7 +33,7 @@ import { findCondition } from "./conditions.ts";
 import { isBeingStopped } from "./deadlines.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { currentRecord, isSelected, statusOf } from "./records.ts";
 import { submitterState } from "./submitter.ts";
 import { WAS_SUSPENDED, wantsSuspension } from "./suspend.ts";
 import { type Timer, timersOf } from "./timers.ts";
@@ -232,7 +232,7 @@ function clusterOf(
   found: Found<RayCluster>,
   record: AttemptRecord | undefined,
 ): Stored<RayCluster> | undefined {
-  if (record?.ownsCluster === false) return rayClusters.find(({ metadata }) => metadata.name === record.rayClusterName);
+  if (isSelected(record)) return rayClusters.find(({ metadata }) => metadata.name === record?.rayClusterName);
   return found.is === "ours" || found.is === "leftover" ? (found.object as Stored<RayCluster>) : undefined;
 }
 
@@ -264,11 +264,11 @@ function starting(seen: Seen): Story {
   const base = { since: record?.startTime, conditions: ["Started"] as const };
   const name = record?.rayClusterName;
   const told = started?.status === "False" && started.message ? started.message : waitingFor(name);
-  if (record?.ownsCluster === false) {
+  if (isSelected(record)) {
     if (!cluster) {
       const text = `The RayCluster ${name ?? "that clusterSelector selects"} does not exist.`;
       const missing: Wait = { kind: "RayCluster", name: name ?? "", reason: "NotFound", text };
-      return { ...base, why: told, waits: [missing] };
+      return { ...base, why: told, waits: [missing], troubles: [{ reason: "RayClusterNotFound", message: text }] };
     }
   } else if (found.is === "stranger" || found.is === "leftover") {
     const text =

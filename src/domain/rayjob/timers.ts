@@ -12,8 +12,10 @@ import { fromWire, type Instant, toWire } from "../time.ts";
 import { blockingDeadline } from "./barrier.ts";
 import { activeDeadline, isBeingStopped, preRunningDeadline, STOP_PATIENCE } from "./deadlines.ts";
 import { dueTime } from "./finish.ts";
+import { HALT_PATIENCE, mayRunOn } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal } from "./ray.ts";
+import { isSelected } from "./records.ts";
 import { REFUSED } from "./run.ts";
 import { DEAD_NODE_PATIENCE } from "./verdict.ts";
 
@@ -99,8 +101,19 @@ const rules: readonly TimerRule[] = [
     name: "stop",
     label: "stopping",
     phases: ["Running"],
-    at: ({ record }) => (record && isBeingStopped(record) ? ending(record.endTime, STOP_PATIENCE) : undefined),
+    at: ({ record }) =>
+      record && isBeingStopped(record)
+        ? ending(record.endTime, isSelected(record) ? HALT_PATIENCE : STOP_PATIENCE)
+        : undefined,
     follows: "the job fails, whether or not Ray has confirmed the stop",
+  },
+  {
+    name: "stop",
+    label: "stopping",
+    phases: ["Suspending"],
+    // On a cluster of its own the job goes with the cluster.
+    at: ({ observed, record }) => (mayRunOn(observed, record) ? ending(record.endTime, HALT_PATIENCE) : undefined),
+    follows: "it is suspended, whether or not Ray has confirmed the stop",
   },
   {
     name: "logGrace",
@@ -123,7 +136,7 @@ const rules: readonly TimerRule[] = [
     label: "ttlSecondsAfterFinished",
     phases: ["Complete", "Failed"],
     at: ({ observed, status, cluster, record }) =>
-      cluster && record?.ownsCluster !== false ? dueTime(observed, status) : undefined,
+      cluster && !isSelected(record) ? dueTime(observed, status) : undefined,
     follows: "the RayCluster is deleted",
   },
 ];
