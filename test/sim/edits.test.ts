@@ -74,6 +74,22 @@ describe.each(["K8sJobMode", "HTTPMode"] as const)("in %s", (submissionMode) => 
     expect(status).toMatchObject({ executionAttempt: 1, failed: 1, succeeded: 1 });
   });
 
+  it("an edit while the cluster is still on its way counts from the next attempt, too", async () => {
+    const w = world([fails(3000), succeeds(3000)]);
+    await w.client.create(rayJobs, rayJob({ submissionMode, backoffLimit: 1 }));
+    await w.until("a RayCluster", async () => (await w.list(rayClusters)).length > 0);
+    await edit(w, { entrypoint: "python second.py", runtimeEnvYAML: "env_vars: {A: '2'}" });
+    const entrypoints: string[] = [];
+    for (const attempt of [0, 1]) {
+      await w.until("that attempt", async () => (await w.job())?.status?.executionAttempt === attempt);
+      await running(w);
+      const [head] = [...w.ray.heads.values()].slice(-1);
+      entrypoints.push(...[...head!.jobs.values()].map(({ request }) => request.entrypoint));
+    }
+    expect(entrypoints).toEqual([rayJob().spec.entrypoint, "python second.py"]);
+    await w.untilPhase("Complete");
+  });
+
   it("another submission mode counts from the next attempt", async () => {
     const w = await runningWorld({ submissionMode, backoffLimit: 1 }, [fails(30_000), succeeds(5000)]);
     const other = submissionMode === "HTTPMode" ? "K8sJobMode" : "HTTPMode";

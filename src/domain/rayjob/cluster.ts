@@ -4,7 +4,7 @@
  * May not: judge the job. That the head is gone is a fact here; what follows from it is verdict.ts's business.
  */
 import type { ContainerStatus, Pod } from "../../api/kubernetes.ts";
-import { LABEL, NODE_TYPE } from "../../api/labels.ts";
+import { ANNOTATION, LABEL, NODE_TYPE } from "../../api/labels.ts";
 import type { KubeObject, OwnerReference, Stored } from "../../api/object.ts";
 import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
@@ -18,6 +18,7 @@ import type { ObservedRayJob } from "./observe.ts";
 import type { RayTarget } from "./ray.ts";
 import { statusOf } from "./records.ts";
 import { same } from "./status.ts";
+import { submissionAnnotation } from "./submission.ts";
 
 /** A wire time is rounded down: what it tells of has happened by the end of that second. */
 const WIRE_RESOLUTION = seconds(1);
@@ -45,6 +46,7 @@ export const attemptAnnotations = (record: AttemptRecord): Record<string, string
 /** Creates the RayCluster that the record names, from what spec says now. Kueue wants all labels and annotations on it. */
 export function createCluster(job: Stored<RayJob>, record: AttemptRecord): KubeEffect {
   const { name, namespace, labels, annotations } = job.metadata;
+  const own = { ...inherited(annotations), ...attemptAnnotations(record) };
   const object: RayCluster & KubeObject & { kind: "RayCluster"; apiVersion: string } = {
     apiVersion: "ray.io/v1",
     kind: "RayCluster",
@@ -58,7 +60,7 @@ export function createCluster(job: Stored<RayJob>, record: AttemptRecord): KubeE
         [LABEL.jobSubmissionMode]: record.submissionMode ?? "K8sJobMode",
         ...attemptLabels(job, record),
       },
-      annotations: { ...withoutKubectls(annotations), ...attemptAnnotations(record) },
+      annotations: { ...own, ...submissionAnnotation(job.spec, own) },
       ownerReferences: [ownedBy(job)],
     },
     spec: job.spec.rayClusterSpec!,
@@ -78,9 +80,13 @@ export function createCluster(job: Stored<RayJob>, record: AttemptRecord): KubeE
   };
 }
 
-/** `kubectl apply` keeps the whole manifest in an annotation; on another object it would be a lie. */
-function withoutKubectls(annotations: Record<string, string> | undefined): Record<string, string> {
-  const { "kubectl.kubernetes.io/last-applied-configuration": _, ...rest } = annotations ?? {};
+/** `kubectl apply` keeps the whole manifest in an annotation; on another object it would be a lie, as what is ours would. */
+function inherited(annotations: Record<string, string> | undefined): Record<string, string> {
+  const {
+    "kubectl.kubernetes.io/last-applied-configuration": _,
+    [ANNOTATION.submission]: __,
+    ...rest
+  } = annotations ?? {};
   return rest;
 }
 

@@ -20,6 +20,7 @@ import { isSelected, statusOf } from "./records.ts";
 import { buildRequest } from "./request.ts";
 import { createHeadService } from "./service.ts";
 import { same } from "./status.ts";
+import { submissionOf } from "./submission.ts";
 import { createSubmitter } from "./submitter.ts";
 
 const PATROL = seconds(2);
@@ -125,10 +126,10 @@ function cannotSubmit({ status, now }: Pass, message: string): Ensured {
   };
 }
 
-/** The submission, or in words why spec does not tell one: an edit that validation refuses. */
-export function requestOf({ observed, record }: Pass): { value: SubmitRequest } | { problem: string } {
+/** The submission, or in words why there is none: where spec counts as it is now, an edit that validation refuses. */
+export function requestOf({ observed, record, cluster }: Pass): { value: SubmitRequest } | { problem: string } {
   try {
-    return { value: buildRequest(observed.job.spec, record) };
+    return { value: buildRequest(submissionOf(observed.job.spec, record, cluster), record) };
   } catch (error) {
     return { problem: (error as Error).message };
   }

@@ -1,15 +1,16 @@
 /**
- * What Ray is asked to run: the body of the submission, from the RayJob's spec, for whichever mode sends it.
+ * What Ray is asked to run: the body of the submission, from what the attempt was started with, for whichever mode sends it.
  *
  * Text goes through as it is: nothing is trimmed, quoted or expanded on the way, so what Ray reports equals what the
  * manifest says after YAML parsing.
  */
-import type { AttemptRecord, RayJobSpec } from "../../api/rayjob.ts";
+import type { AttemptRecord } from "../../api/rayjob.ts";
 import { parseRuntimeEnv } from "../../api/runtimeEnv.ts";
 import type { SubmitRequest } from "./ray.ts";
+import type { Submission } from "./submission.ts";
 
-/** @throws an Error whose message names the field, when spec cannot be read; validation says the same earlier. */
-export function buildRequest(spec: RayJobSpec, record: AttemptRecord): SubmitRequest {
+/** @throws an Error whose message names the field, when it cannot be read; validation says the same earlier. */
+export function buildRequest(spec: Submission, record: AttemptRecord): SubmitRequest {
   const parsed = parseRuntimeEnv(spec.runtimeEnvYAML ?? "");
   if (!parsed.ok) throw new Error(`runtimeEnvYAML: ${parsed.error}`);
   const runtimeEnv = parsed.value;

@@ -18,6 +18,7 @@ import { fromWire, type Instant, seconds } from "../time.ts";
 import { type Found, isLeaving, ownerUID } from "./children.ts";
 import { attemptAnnotations, attemptLabels, ownedBy } from "./cluster.ts";
 import type { SubmitRequest } from "./ray.ts";
+import { submissionOf } from "./submission.ts";
 
 /** Kueue accounts for the submitter by this container's name and these amounts. */
 export const SUBMITTER_CONTAINER = "ray-job-submitter";
@@ -97,7 +98,7 @@ export function createSubmitter(
     kind: "Job",
     metadata: { name, namespace, labels, annotations: attemptAnnotations(record), ownerReferences: [ownedBy(job)] },
     spec: {
-      backoffLimit: job.spec.submitterConfig?.backoffLimit ?? DEFAULT_BACKOFF_LIMIT,
+      backoffLimit: submissionOf(job.spec, record, cluster).submitterConfig?.backoffLimit ?? DEFAULT_BACKOFF_LIMIT,
       template: {
         metadata: { labels, annotations: attemptAnnotations(record) },
         spec: podSpec(cluster, record, request, dashboard, settings),
