@@ -1,15 +1,15 @@
-// `npm test`: lint, types, unit tests, end-to-end tests with a real Ray, then one summary.
+// `npm test`: lint, types, unit tests, tests on a real API server, end-to-end tests with a real Ray, then one summary.
 //
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
-// `node hack/test.js unit lint` runs only these steps; `node hack/test.js integration`, the tests on a real API server,
-// which take a Go toolchain and, the first time, ten minutes of building.
+// `node hack/test.js unit lint` runs only these steps. The tests on a real API server take a Go toolchain and, the first
+// time, ten minutes of building; where there is no Go the step is skipped.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { watchParent } from "../bin/parentWatch.js";
-import { whyNot } from "./kubernetes/build.js";
+import { found, whyNot } from "./kubernetes/build.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const bin = join(root, "node_modules", ".bin");
@@ -36,7 +36,7 @@ const STEPS = {
 /** Steps that not every machine can run, and what says why this one cannot. A step that is left out counts as skipped. */
 const OBSTACLES = { integration: whyNot };
 
-const wanted = process.argv.length > 2 ? process.argv.slice(2) : ["lint", "types", "unit", "e2e"];
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(STEPS);
 const unknown = wanted.filter((name) => !(name in STEPS));
 if (unknown.length > 0) {
   console.error(`There is no step ${unknown.join(", ")}; there are ${Object.keys(STEPS).join(", ")}.`);
@@ -66,8 +66,12 @@ function run(name, [command, ...args]) {
     const [program, ...rest] = [...tied, join(bin, command), ...args];
     running = spawn(program, rest, {
       cwd: root,
-      // The project's own Node comes first, whatever Node runs this file.
-      env: { ...process.env, PATH: `${bin}${delimiter}${process.env.PATH ?? ""}`, RAYKEEPER_TEST_REPORT: report },
+      // The project's own Node comes first, whatever Node runs this file; and last, for who has none, our kubectl.
+      env: {
+        ...process.env,
+        PATH: [bin, process.env.PATH, found()].filter(Boolean).join(delimiter),
+        RAYKEEPER_TEST_REPORT: report,
+      },
       stdio: ["ignore", "inherit", "inherit"],
     });
     const finish = (code, problem) => {

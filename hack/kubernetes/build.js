@@ -1,19 +1,31 @@
-// A real control plane for tests: etcd, kube-apiserver and kube-controller-manager.
+// A real control plane for tests: etcd, kube-apiserver, kube-controller-manager, and kubectl to speak to it.
 //
-// `node hack/kubernetes/build.js` prints the folder that has the three programs. It is KUBEBUILDER_ASSETS where that has
-// them all; else they are built from the modules beside this file, once, into the cache. The go.mod files pin the
-// versions, and nothing else names them. Progress goes to standard error; the exit code is 3 where neither is possible.
+// `node hack/kubernetes/build.js` prints the folder that has the programs. It is KUBEBUILDER_ASSETS where that has them
+// all; else they are built from the modules beside this file, once, into the cache. The go.mod files pin the versions,
+// and nothing else names them. Progress goes to standard error; the exit code is 3 where neither is possible.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const PROGRAMS = ["etcd", "kube-apiserver", "kube-controller-manager"];
 const OLDEST_GO = [1, 25];
 
 const kubernetes = pinned("control-plane", "k8s.io/kubernetes");
 const etcd = pinned("etcd", "go.etcd.io/etcd/server/v3");
+const ofKubernetes = (name) => ({
+  name,
+  title: `${name} ${kubernetes}`,
+  module: "control-plane",
+  path: `k8s.io/kubernetes/cmd/${name}`,
+  flags: `-s -w ${named(kubernetes)}`,
+});
+const PROGRAMS = [
+  { name: "etcd", title: `etcd ${etcd}`, module: "etcd", path: "go.etcd.io/etcd/server/v3", flags: "-s -w" },
+  ofKubernetes("kube-apiserver"),
+  ofKubernetes("kube-controller-manager"),
+  ofKubernetes("kubectl"),
+];
 const cache = resolve(process.env.RAYKEEPER_CACHE || join(here, "..", "..", ".cache"));
 const folder = join(cache, "kubernetes", `${kubernetes}-etcd-${etcd}`);
 const built = join(folder, "bin");
@@ -23,7 +35,9 @@ export function whyNot() {
   if (found()) return undefined;
   const assets = process.env.KUBEBUILDER_ASSETS;
   const where = assets
-    ? `KUBEBUILDER_ASSETS (${assets}) lacks ${PROGRAMS.filter((name) => !existsSync(join(assets, name))).join(" and ")}`
+    ? `KUBEBUILDER_ASSETS (${assets}) lacks ${missingIn(assets)
+        .map(({ name }) => name)
+        .join(" and ")}`
     : "KUBEBUILDER_ASSETS is not set";
   const version = /go(\d+)\.(\d+)/.exec(
     spawnSync("go", ["env", "GOVERSION"], { cwd: here, env: environment(), encoding: "utf8" }).stdout ?? "",
@@ -35,9 +49,19 @@ export function whyNot() {
 }
 
 /** The folder with all programs, if there is one already. */
-function found() {
-  const complete = (candidate) => candidate && PROGRAMS.every((name) => existsSync(join(candidate, name)));
-  return [process.env.KUBEBUILDER_ASSETS, built].find(complete);
+export function found() {
+  return [process.env.KUBEBUILDER_ASSETS, built].find((candidate) => candidate && missingIn(candidate).length === 0);
+}
+
+function missingIn(candidate) {
+  return PROGRAMS.filter(({ name }) => !existsSync(join(candidate, name)));
+}
+
+/** Linker flags without which a program calls itself v0.0.0, and whoever checks its version turns away. */
+function named(version) {
+  const [major, minor] = version.slice(1).split(".");
+  const at = "k8s.io/component-base/version";
+  return `-X ${at}.gitVersion=${version} -X ${at}.gitMajor=${major} -X ${at}.gitMinor=${minor}`;
 }
 
 function pinned(module, dependency) {
@@ -57,33 +81,26 @@ function environment() {
 }
 
 async function build() {
-  // Beside its place, so that moving it there is one step; a build that was killed leaves nothing that looks finished.
   const unfinished = join(folder, "unfinished");
   rmSync(unfinished, { recursive: true, force: true });
-  mkdirSync(unfinished, { recursive: true });
-  const [major, minor] = kubernetes.slice(1).split(".");
-  const version = "k8s.io/component-base/version";
-  // Without these the server calls itself v0.0.0, and whoever checks its version turns away.
-  const named = `-X ${version}.gitVersion=${kubernetes} -X ${version}.gitMajor=${major} -X ${version}.gitMinor=${minor}`;
-  await compile("etcd", `etcd ${etcd}`, join(unfinished, "etcd"), "-s -w", ["go.etcd.io/etcd/server/v3"]);
-  for (const name of ["kube-apiserver", "kube-controller-manager"]) {
-    const flags = `-s -w ${named}`;
-    await compile("control-plane", `${name} ${kubernetes}`, join(unfinished, name), flags, [
-      `k8s.io/kubernetes/cmd/${name}`,
-    ]);
+  for (const path of [unfinished, built]) mkdirSync(path, { recursive: true });
+  for (const program of missingIn(built)) {
+    // Beside its place, so that moving it there is one step; a build that was killed leaves nothing that looks finished.
+    await compile(program, join(unfinished, program.name));
+    renameSync(join(unfinished, program.name), join(built, program.name));
   }
-  renameSync(unfinished, built);
+  rmSync(unfinished, { recursive: true });
 }
 
 /** One program; a line when it begins, every half minute, and when it is done: a first build takes minutes. */
-function compile(module, title, output, ldflags, packages) {
+function compile({ title, module, path, flags }, output) {
   const started = Date.now();
   let compiled = 0;
   const seconds = () => Math.round((Date.now() - started) / 1000);
   say(`building ${title} …`);
   const timer = setInterval(() => say(`building ${title}: ${seconds()} s, ${compiled} packages`), 30_000);
   // A SIGKILL of this process takes the compiler along.
-  const go = ["go", "build", "-v", "-trimpath", "-ldflags", ldflags, "-o", output, ...packages];
+  const go = ["go", "build", "-v", "-trimpath", "-ldflags", flags, "-o", output, path];
   const child = spawn("setpriv", ["--pdeathsig", "TERM", ...go], {
     cwd: join(here, module),
     env: environment(),

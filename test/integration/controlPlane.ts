@@ -29,6 +29,8 @@ import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 
 export interface ControlPlane {
   readonly kubeconfig: string;
+  /** The folder of the programs; kubectl is among them. */
+  readonly programs: string;
   close(): Promise<void>;
 }
 
@@ -96,7 +98,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
       "--leader-elect=false",
       `--controllers=${CONTROLLERS.join()}`,
     ]);
-    return { kubeconfig: files.kubeconfig, close };
+    return { kubeconfig: files.kubeconfig, programs, close };
   } catch (error) {
     await close();
     throw error;

@@ -24,9 +24,10 @@ describe.each(seeds)(`with the operator killed ${KILLS} times, at moments of see
     end.abort();
     await killing;
     const { kills } = world;
+    const lived = world.stages.size;
     await world.close();
-    // All ended before much was disturbed: then this showed nothing.
-    expect(kills).toBeGreaterThan(KILLS / 2);
+    // All ended before much was disturbed: then this showed nothing. One life that is looked at alone is short.
+    if (lived === lives.length) expect(kills).toBeGreaterThan(KILLS / 2);
   });
 
   it.concurrent.each(lives)("$title", async ({ scripts, mode, live }) => {

@@ -12,13 +12,15 @@ declare module "vitest" {
   export interface ProvidedContext {
     /** Of the control plane; whoever has it may do everything. */
     controlPlane: string;
+    /** The folder of its programs; kubectl is among them. */
+    programs: string;
     /** What the API server warned of when it was given our CRDs. */
     crdWarnings: string[];
   }
 }
 
 interface Project {
-  provide(key: "controlPlane", value: string): void;
+  provide(key: "controlPlane" | "programs", value: string): void;
   provide(key: "crdWarnings", value: string[]): void;
 }
 
@@ -31,6 +33,7 @@ export default async function setup(project: Project): Promise<() => Promise<voi
     throw error;
   }
   project.provide("controlPlane", controlPlane.kubeconfig);
+  project.provide("programs", controlPlane.programs);
   return () => controlPlane.close();
 }
 
