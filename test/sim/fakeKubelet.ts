@@ -28,6 +28,8 @@ export interface PodBehaviour {
   readonly terminate: number;
   /** Its image cannot be pulled: it stays Pending, saying so. */
   readonly imageError?: string;
+  /** Instead of running it fails (`restartPolicy: Never`): its first container ends so, or an init container that it has. */
+  readonly dies?: ContainerEnd & { readonly initContainer?: string };
 }
 
 export const prompt: PodBehaviour = { schedule: 100, start: 900, ready: 2000, terminate: 1000 };
@@ -161,8 +163,9 @@ export class FakeKubelet {
   }
 
   async #beRunning(run: Run): Promise<void> {
-    run.phase = "running";
     run.startedAt = this.#options.clock.now();
+    if (run.behaviour.dies) return this.#die(run, run.behaviour.dies);
+    run.phase = "running";
     this.#options.onRunning?.(run.pod);
     await this.#write(run, {
       phase: "Running",
@@ -172,6 +175,20 @@ export class FakeKubelet {
       containerStatuses: this.#containers(run, this.#runningState(run), false),
     });
     this.#after(run.behaviour.ready, run, "running", () => this.#beReady(run));
+  }
+
+  async #die(run: Run, end: NonNullable<PodBehaviour["dies"]>): Promise<void> {
+    run.phase = "ended";
+    const state = this.#terminated(run, end);
+    const { initContainer: name } = end;
+    const init = name && { name, image: "", imageID: "", ready: false, restartCount: 0, state };
+    const waiting: ContainerState = { waiting: { reason: "PodInitializing" } };
+    await this.#write(run, {
+      phase: "Failed",
+      conditions: this.#conditions(run, false, "PodFailed"),
+      ...(init && { initContainerStatuses: [init] }),
+      containerStatuses: this.#containers(run, init ? waiting : state, false),
+    });
   }
 
   async #beReady(run: Run): Promise<void> {

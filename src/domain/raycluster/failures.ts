@@ -8,6 +8,7 @@
  * Why not in the Pods: a head's name is fixed, so the failed one is gone before its successor could carry the count.
  */
 import type { Pod } from "../../api/kubernetes.ts";
+import { GROUP } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import { type Duration, fromWire, type Instant, minutes, seconds, since, toWire } from "../time.ts";
@@ -22,6 +23,8 @@ const LONGEST_DELAY = minutes(5);
 const HEALTHY_AFTER = minutes(10);
 /** How long a Pod's node may be silent. Kubernetes evicts Pods of a silent node after the same time, by default. */
 const NODE_SILENCE = minutes(5);
+/** So many failed heads in a row, and whoever waits for one waits in vain. As often as a Kubernetes Job tries, by default. */
+const HEADS_IN_VAIN = 6;
 
 /** Failures in a row of one group, as kept in the annotation. */
 export interface FailureRecord {
@@ -96,6 +99,24 @@ export function patience(
     generation,
   };
   return { retryAt: retryAt(record), record };
+}
+
+/**
+ * Why waiting for this cluster's head is in vain, in words; undefined while it is not. `heads` are its head Pods.
+ *
+ * The last head must be there to be looked at: its successor is judged by its own fate.
+ */
+export function headInVain(
+  cluster: Stored<RayCluster>,
+  heads: readonly Stored<Pod>[],
+  now: Instant,
+): string | undefined {
+  const record = readJournal(cluster)[GROUP.head];
+  if (record === undefined || record.count < HEADS_IN_VAIN || record.generation !== cluster.metadata.generation) return;
+  const last = heads.find((pod) => failureOf(pod, now).kind === "failed");
+  return (
+    last && `its head has failed ${record.count} times in a row; Pod ${last.metadata.name} ${describeFailure(last)}`
+  );
 }
 
 /** In words: what became of a failed Pod. */

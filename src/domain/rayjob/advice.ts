@@ -161,6 +161,12 @@ export const conditionAdvice: {
       ...retryItself(subject),
     ],
     RayJobLost: (subject) => [...afterHeadLoss(subject), ...retryItself(subject)],
+    HeadPodFailed: (subject) => [
+      {
+        text: "The message names the container that ended, and how: correct the image, the command or the memory of spec.rayClusterSpec.headGroupSpec.",
+      },
+      ...retryItself(subject),
+    ],
     HeadPodLost: (subject) => [...afterHeadLoss(subject), ...retryItself(subject)],
     DriverNodeDead: (subject) => [
       {

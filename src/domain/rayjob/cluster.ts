@@ -139,7 +139,7 @@ function troubleOf(cluster: RayCluster): string | undefined {
 const conditionOf = (cluster: RayCluster, type: string) =>
   cluster.status?.conditions?.find((condition) => condition.type === type);
 
-const headsOf = (cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): readonly Stored<Pod>[] =>
+export const headsOf = (cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): readonly Stored<Pod>[] =>
   pods.filter(
     (pod) => pod.metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head && ownerUID(pod) === cluster.metadata.uid,
   );

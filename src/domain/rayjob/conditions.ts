@@ -28,6 +28,7 @@ export type FailureCause =
   | "ApplicationStopped"
   | "SubmissionFailed"
   | "RayJobLost"
+  | "HeadPodFailed"
   | "HeadPodLost"
   | "DriverNodeDead"
   | "RayClusterLost"

@@ -329,6 +329,42 @@ describe("Initializing", () => {
     expect(phase(decide(again, at("12:00:10")))).toBe("Retrying");
   });
 
+  const failedHeads = (count: number) => {
+    const journal = { headgroup: { count, at: wire("12:03:00"), youngest: wire("12:02:50"), generation: 1 } };
+    const annotations = { "raykeeper.dev/pod-failures": JSON.stringify(journal) };
+    return [rayCluster({ ready: false, metadata: { generation: 1, annotations } })];
+  };
+  const dead = headPod({
+    status: {
+      phase: "Failed",
+      conditions: [],
+      containerStatuses: [{ name: "ray-head", state: { terminated: { exitCode: 127, reason: "Error" } } }],
+    },
+  });
+
+  it("waits for a head that has failed five times, and no longer when it has six times (B56)", () => {
+    const seen = (count: number) => initializing({ rayClusters: failedHeads(count), pods: [dead] });
+    expect(phase(decide(seen(5), at("12:03:01")))).toBe("Initializing");
+    const decision = decide(seen(6), at("12:03:01"));
+    expect(statusOf(decision)).toMatchObject({
+      jobDeploymentStatus: "Failed",
+      reason: "SubmissionFailed",
+      message: `RayCluster ${CLUSTER} does not start: its head has failed 6 times in a row; Pod ${CLUSTER}-head has failed: container ray-head ended with exit code 127 (Error) (node node-1).`,
+    });
+    expect(conditionOf(statusOf(decision), "Failed")).toBe("True HeadPodFailed");
+    expect(reasons(decision)).toEqual(["AttemptFailed"]);
+  });
+
+  it("gives the seventh head its chance, whatever became of the six before", () => {
+    const seen = initializing({ rayClusters: failedHeads(6), pods: [headPod({ status: { phase: "Pending" } })] });
+    expect(phase(decide(seen, at("12:06:00")))).toBe("Initializing");
+  });
+
+  it("may be tried again on another cluster when its head cannot live", () => {
+    const seen = initializing({ spec: { backoffLimit: 1 }, rayClusters: failedHeads(6), pods: [dead] });
+    expect(phase(decide(seen, at("12:03:01")))).toBe("Retrying");
+  });
+
   it("a deadline before Running does not touch a job that runs", () => {
     expect(phase(decide(whileRunning({ spec: { preRunningDeadlineSeconds: 1 } }), NOW))).toBe("Running");
   });

@@ -6,21 +6,23 @@
  * Nothing has been submitted before that.
  * Next: run.ts.
  */
+import type { Pod } from "../../api/kubernetes.ts";
 import { FINALIZER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type Decision, type LiveQuestion, questionKey } from "../decision.ts";
+import { headInVain } from "../raycluster/failures.ts";
 import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
 import { isBlocking } from "./barrier.ts";
 import { findCluster, isStill, left, remains } from "./children.ts";
 import { claim } from "./claim.ts";
-import { createCluster, headFacts, mirror, readiness, targetOf } from "./cluster.ts";
+import { createCluster, headFacts, headsOf, mirror, readiness, targetOf } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { activeDeadline, type Deadline, preRunningDeadline } from "./deadlines.ts";
-import { failWith } from "./ending.ts";
+import { type Failure, failWith } from "./ending.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, nextNumber, statusOf } from "./records.ts";
@@ -236,7 +238,11 @@ function handOver(
   now: Instant,
 ): Decision<RayCommand> {
   const ready = readiness(cluster, observed.pods);
-  if (!ready.ready) return waitForCluster(status, cluster, ready.why, now);
+  if (!ready.ready) {
+    const hopeless = isSelected(record) ? undefined : hopelessness(cluster, observed.pods, now);
+    if (hopeless) return failWith(observed, status, record, hopeless, now);
+    return waitForCluster(status, cluster, ready.why, now);
+  }
   const target = targetOf(observed, record, cluster);
   const { answer } = observed.ray;
   // Asked of this head, after its container had started: an earlier answer may be another head's.
@@ -267,6 +273,14 @@ function handOver(
     status: withCondition(next, now, "Started", false, "WaitingForSubmission", message),
     events: [],
   };
+}
+
+/** A head that cannot live: another cluster of the same spec may be tried, but not for ever the same. */
+function hopelessness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[], now: Instant): Failure | undefined {
+  const why = headInVain(cluster, headsOf(cluster, pods), now);
+  if (why === undefined) return undefined;
+  const message = `RayCluster ${cluster.metadata.name} does not start: ${why}.`;
+  return { reason: "SubmissionFailed", cause: "HeadPodFailed", message };
 }
 
 /** The cluster's status is copied only when the reason to wait changes: a copy at each step would be a write at each. */
