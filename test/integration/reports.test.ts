@@ -4,13 +4,14 @@
  * no test here; what takes minutes to see is shown on the simulator's clock.)
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { Pod } from "../../src/api/kubernetes.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
-import type { RayCluster } from "../../src/api/raycluster.ts";
+import type { RayCluster, RayClusterSpec } from "../../src/api/raycluster.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
 import { pods, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
 import { fails, runsForEver } from "../sim/fakeRay.ts";
 import { clusterSpec, rayJob } from "../support/manifests.ts";
-import { type Scripts, type Stage, swift, World } from "./world.ts";
+import { type Scripts, type Stage, soon, swift, World } from "./world.ts";
 
 const long = { ...runsForEver, pending: 200 };
 
@@ -54,6 +55,24 @@ describe.concurrent("the submitter", () => {
       const was = belongings(stage);
       await stage.kubelet.end(stage.submitters[0]!.metadata.uid, { exitCode: 0 });
       await stage.submitterJob("Complete");
+      await runsOn(stage, was);
+    },
+  );
+
+  report(
+    "that is deleted in the middle of the job is made again, submits nothing, and the job's end is known (B11)",
+    () => ({ jobs: [long] }),
+    async (stage) => {
+      await stage.create();
+      await stage.running();
+      const was = belongings(stage);
+      const [first] = stage.submitters;
+      await stage.client.delete(pods, stage.namespace, first!.metadata.name, { uid: first!.metadata.uid });
+      await stage.until("another submitter to run", () =>
+        stage.submitters.some(
+          ({ metadata: { uid }, status }) => uid !== first!.metadata.uid && status?.phase === "Running",
+        ),
+      );
       await runsOn(stage, was);
     },
   );
@@ -321,10 +340,103 @@ describe.concurrent("a RayJob", () => {
   });
 });
 
+describe.concurrent("a RayCluster that others share", () => {
+  for (const [how, job, phase] of [
+    ["succeeds", soon(), "Complete"],
+    ["fails", fails(300, "exit code 7"), "Failed"],
+  ] as const) {
+    report(
+      `is left as it is by a job that ${how}, whatever the job says of a shutdown at its end (B06, B07)`,
+      () => ({ jobs: [job] }),
+      async (stage) => {
+        await stage.share();
+        const was = stage.shared;
+        await stage.select({ shutdownAfterJobFinishes: true, ttlSecondsAfterFinished: 0 });
+        await stage.phase(phase);
+        await stage.condition("ResourcesReleased", "True");
+        expect(stage.shared).toEqual(was);
+        expect(stage.submissions).toHaveLength(1);
+      },
+    );
+  }
+
+  report(
+    "is not asked for by a job that would be tried again: that is refused, and the cluster stays (B06)",
+    () => ({}),
+    async (stage) => {
+      await stage.share();
+      const was = stage.shared;
+      await stage.select({ backoffLimit: 1 });
+      const { status } = await stage.phase("ValidationFailed");
+      expect(status?.message).toContain("BackoffLimit is incompatible with ClusterSelector");
+      expect(stage.shared).toEqual(was);
+    },
+  );
+
+  report(
+    "is rid of a job that passed its deadline, though the first stop failed, and lives (B14)",
+    () => {
+      let stops = 0;
+      return {
+        jobs: [long],
+        gateway: async ({ path }, pass) =>
+          path.endsWith("/stop") && stops++ === 0 ? { status: 503, body: "busy" } : pass(),
+      };
+    },
+    async (stage) => {
+      await stage.share();
+      const was = stage.shared;
+      await stage.select();
+      await stage.running();
+      await stage.change({ activeDeadlineSeconds: 1 });
+      const { status } = await stage.phase("Failed");
+      expect(status).toMatchObject({ reason: "DeadlineExceeded", jobStatus: "STOPPED" });
+      expect(stage.asked("POST", /\/stop$/)).toBeGreaterThan(0);
+      expect(stage.shared).toEqual(was);
+    },
+  );
+
+  report(
+    "is rid of a job that is suspended, and runs it under a new id when that is resumed (B16)",
+    () => ({ jobs: [long, soon()] }),
+    async (stage) => {
+      await stage.share();
+      const was = stage.shared;
+      await stage.select();
+      await stage.running();
+      await stage.change({ suspend: true });
+      await stage.phase("Suspended");
+      expect([...stage.ray!.jobs.values()].map(({ status }) => status)).toEqual(["STOPPED"]);
+      expect(stage.submitters).toEqual([]);
+      expect(stage.shared).toEqual(was);
+      await stage.change({ suspend: false });
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ executionAttempt: 1, succeeded: 1, failed: 0 });
+      expect(new Set(stage.submissions)).toHaveLength(2);
+      expect(stage.shared).toEqual(was);
+    },
+  );
+
+  report(
+    "does not keep a job in Suspending that it was never given (B16)",
+    () => ({ submitter: () => ({ boot: Number.POSITIVE_INFINITY }) }),
+    async (stage) => {
+      await stage.share();
+      await stage.select();
+      await stage.until("a submitter to run", () => stage.submitters.some(({ status }) => status?.phase === "Running"));
+      await stage.change({ suspend: true });
+      await stage.phase("Suspended");
+      expect(stage.submitters).toEqual([]);
+      expect(stage.submissions).toEqual([]);
+    },
+  );
+});
+
 describe.concurrent("a RayCluster of its own", () => {
+  const apply = (stage: Stage, spec: RayClusterSpec) =>
+    stage.client.create(rayClusters, { metadata: { name: "own", namespace: stage.namespace }, spec } as KubeObject);
   const create = async (stage: Stage) => {
-    const object = { metadata: { name: "own", namespace: stage.namespace }, spec: clusterSpec(1) } as KubeObject;
-    await stage.client.create(rayClusters, object);
+    await apply(stage, clusterSpec(1));
     await head(stage, "True");
   };
   /** Its HeadPodReady, once it is so. */
@@ -343,6 +455,99 @@ describe.concurrent("a RayCluster of its own", () => {
       await stage.kubelet.end(uid, { exitCode: 137, podReason: "Evicted" });
       await stage.until("another head", () => stage.head && stage.head.metadata.uid !== uid);
       await head(stage, "True");
+    },
+  );
+
+  report(
+    "makes a head that cannot live anew, but counts first, and waits longer each time (B56, B57)",
+    () => ({ pod: () => ({ ...swift, dies: { exitCode: 42, initContainer: "fetch-data" } }) }),
+    async (stage) => {
+      const spec = clusterSpec(0);
+      spec.headGroupSpec.template.spec!.restartPolicy = "Never";
+      await apply(stage, spec);
+      const heads = () => [
+        ...new Set(
+          world.history
+            .versions(stage.namespace)
+            .filter(({ object }) => object.kind === "Pod")
+            .map(({ object }) => object.metadata.uid),
+        ),
+      ];
+      await stage.until("a third head", () => heads().length === 3);
+      // The count came before the head that it was about went, and its end can be read while the next one is not due.
+      const told = world.history.versions(stage.namespace).flatMap(({ type, object }) => {
+        const journal = object.kind === "RayCluster" && object.metadata.annotations?.["raykeeper.dev/pod-failures"];
+        if (journal) return [`counted ${JSON.parse(journal).headgroup.count}`];
+        return object.kind === "Pod" && type === "DELETED" ? [`deleted ${heads().indexOf(object.metadata.uid)}`] : [];
+      });
+      expect([...new Set(told)].slice(0, 4)).toEqual(["counted 1", "deleted 0", "counted 2", "deleted 1"]);
+      const causes = world.history
+        .versions(stage.namespace)
+        .flatMap(({ object }) => (object as unknown as Stored<RayCluster>).status?.conditions ?? [])
+        .map(({ message }) => message);
+      expect(causes).toContainEqual(expect.stringContaining("init container fetch-data ended with exit code 42"));
+    },
+  );
+
+  report(
+    "gets a worker for one that cannot end because its node died, and a second head only when the first is gone (B67)",
+    () => ({ pod: () => ({ ...swift, terminate: Number.POSITIVE_INFINITY }) }),
+    async (stage) => {
+      await create(stage);
+      const ready = (type: string) => (pod: Stored<Pod>) =>
+        pod.metadata.labels?.["ray.io/node-type"] === type &&
+        pod.metadata.deletionTimestamp === undefined &&
+        pod.status?.conditions?.some((one) => one.type === "Ready" && one.status === "True");
+      const worker = await stage.until("a worker", () => stage.pods.find(ready("worker")));
+      await stage.kubelet.lose(worker.metadata.uid);
+      await stage.client.delete(pods, stage.namespace, worker.metadata.name);
+      await stage.until("another worker", () => stage.pods.find(ready("worker")));
+      expect(uids(stage.pods)).toContain(worker.metadata.uid);
+
+      const first = stage.head!;
+      await stage.kubelet.lose(first.metadata.uid);
+      await stage.client.delete(pods, stage.namespace, first.metadata.name);
+      await head(stage, "False");
+      // Somebody says that the node is out of service, and Kubernetes takes the Pod's word no longer.
+      await stage.kill(first);
+      await stage.until("another head", () => stage.pods.find(ready("head")));
+      const past = world.history.versions(stage.namespace);
+      const gone = past.findIndex(
+        ({ type, object }) => type === "DELETED" && object.metadata.uid === first.metadata.uid,
+      );
+      const next = past.findIndex(({ object }) => object.metadata.uid === stage.head!.metadata.uid);
+      expect(next).toBeGreaterThan(gone);
+    },
+  );
+
+  report(
+    "whose workers wait for the head in an init container gives that the worker's memory and CPU (B68, B69)",
+    () => ({}),
+    async (stage) => {
+      const spec = clusterSpec(1);
+      const [container] = spec.workerGroupSpecs![0]!.template.spec!.containers;
+      container!.resources = { limits: { cpu: "2", memory: "4Gi", "nvidia.com/gpu": "1" } };
+      await apply(stage, spec);
+      const worker = await stage.until("a worker", () => stage.pods.find(({ spec }) => spec?.initContainers?.length));
+      const [wait] = worker.spec!.initContainers!;
+      expect(wait!.name).toBe("wait-gcs-ready");
+      // The requests that a limit brings along are the API server's.
+      expect(wait!.resources).toEqual({ limits: { cpu: "2", memory: "4Gi" }, requests: { cpu: "2", memory: "4Gi" } });
+    },
+  );
+
+  report(
+    "with several hosts a replica does not make Pods to delete them again: it is refused until it is built (B70)",
+    () => ({}),
+    async (stage) => {
+      const spec = clusterSpec(1);
+      await apply(stage, { ...spec, workerGroupSpecs: [{ ...spec.workerGroupSpecs![0]!, numOfHosts: 4 }] });
+      const refused = await stage.until("it to be refused", () => {
+        const { status } = world.history.get<RayCluster>("RayCluster", stage.namespace, "own") ?? {};
+        return status?.reason?.includes("numOfHosts") && status;
+      });
+      expect(refused.reason).toContain("set it to 1");
+      expect(world.history.versions(stage.namespace).filter(({ object }) => object.kind === "Pod")).toEqual([]);
     },
   );
 

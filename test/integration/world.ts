@@ -15,6 +15,7 @@ import { expect, inject } from "vitest";
 import type { Job, Pod, Service } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
+import type { RayCluster } from "../../src/api/raycluster.ts";
 import type { RayJob, RayJobSpec, RayJobStatus } from "../../src/api/rayjob.ts";
 import { realClock } from "../../src/machinery/clock.ts";
 import { KubeClient } from "../../src/machinery/kube/client.ts";
@@ -28,6 +29,7 @@ import {
   namespaces,
   pods,
   type ResourceType,
+  rayClusters,
   rayJobs,
   services,
 } from "../../src/machinery/kube/resources.ts";
@@ -38,7 +40,7 @@ import { Random } from "../../src/simkube/random.ts";
 import { FakeKubelet, type PodBehaviour } from "../sim/fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "../sim/fakeRay.ts";
 import { diligent, runSubmitter, type SubmitterScript } from "../sim/fakeSubmitter.ts";
-import { clusterSpec, rayJob } from "../support/manifests.ts";
+import { clusterSpec, rayCluster, rayJob } from "../support/manifests.ts";
 import { temporaryFolder } from "./controlPlane.ts";
 import { History } from "./history.ts";
 
@@ -341,6 +343,32 @@ export class Stage {
   create(spec: Partial<RayJobSpec> = {}): Promise<Stored<RayJob>> {
     const object = rayJob({ rayClusterSpec: clusterSpec(1), ...spec });
     return this.client.create(rayJobs, { ...object, metadata: { name: "demo", namespace: this.namespace } });
+  }
+
+  /** A RayCluster of somebody else's, `shared`, with a worker; resolves once it is ready. */
+  async share(): Promise<void> {
+    const object = rayCluster("shared", 1) as RayCluster & KubeObject;
+    await this.client.create(rayClusters, { ...object, metadata: { name: "shared", namespace: this.namespace } });
+    await this.until("the shared cluster to be ready", () =>
+      this.#world.history.of<RayCluster>(this.namespace, rayClusters).some(({ status }) => status?.state === "ready"),
+    );
+  }
+
+  /** Creates the RayJob `demo` on the cluster `shared`. */
+  select(spec: Partial<RayJobSpec> = {}): Promise<Stored<RayJob>> {
+    const clusterSelector = { [LABEL.cluster]: "shared" };
+    return this.create({ rayClusterSpec: undefined, shutdownAfterJobFinishes: false, clusterSelector, ...spec });
+  }
+
+  /** What the owner of `shared` would miss or find changed: UIDs of cluster and Pods, and the spec's generation. */
+  get shared(): readonly unknown[] {
+    const ofRay = this.pods.filter(({ metadata }) => metadata.labels?.[LABEL.cluster] === "shared");
+    return [...this.of(rayClusters), ...ofRay].map(({ metadata: { name, uid, generation, deletionTimestamp } }) => ({
+      name,
+      uid,
+      generation,
+      deletionTimestamp,
+    }));
   }
 
   get client(): KubeClient {
