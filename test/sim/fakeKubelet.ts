@@ -59,6 +59,8 @@ interface Run {
   phase: "pending" | "running" | "ended" | "gone";
   terminating: boolean;
   startedAt?: number;
+  /** Its last write so far. */
+  written: Promise<unknown>;
 }
 
 export class FakeKubelet {
@@ -129,7 +131,7 @@ export class FakeKubelet {
     const known = this.#runs.get(pod.metadata.uid);
     if (!known) {
       const behaviour = (this.#options.behave ?? (() => prompt))(pod);
-      const run: Run = { pod, behaviour, phase: "pending", terminating: false };
+      const run: Run = { pod, behaviour, phase: "pending", terminating: false, written: Promise.resolve() };
       this.#runs.set(pod.metadata.uid, run);
       if (!pod.metadata.deletionTimestamp) this.#after(behaviour.schedule, run, "pending", () => this.#bePlaced(run));
     } else known.pod = pod;
@@ -260,7 +262,14 @@ export class FakeKubelet {
     });
   }
 
-  async #write(run: Run, status: Partial<PodStatus>): Promise<void> {
+  /** One at a time and in order, as a kubelet does: a Pod that has ended must not be called Ready by an older word. */
+  #write(run: Run, status: Partial<PodStatus>): Promise<void> {
+    const write = run.written.then(() => this.#send(run, status));
+    run.written = write.catch(() => {});
+    return write;
+  }
+
+  async #send(run: Run, status: Partial<PodStatus>): Promise<void> {
     const { namespace, name, uid } = run.pod.metadata;
     const patch = { metadata: { uid }, status };
     try {
