@@ -66,6 +66,14 @@ export function findSubmitter(observed: ObservedRayJob, record: AttemptRecord): 
 const belongs = (object: KubeObject, uid: string): boolean =>
   ownerUID(object) === uid || object.metadata.labels?.[LABEL.rayJobUID] === uid;
 
+/** What `isStill` is asked about. */
+export const whereIsIt = ({ job: { metadata } }: ObservedRayJob): LiveQuestion => ({
+  ask: "get",
+  kind: "RayJob",
+  namespace: metadata.namespace ?? "",
+  name: metadata.name,
+});
+
 /** What still exists of this RayJob, as far as the cache shows. A Pod in Terminating exists. */
 export interface Remains {
   readonly rayClusters: readonly Stored<RayCluster>[];
@@ -308,12 +316,16 @@ export function findHeadService(observed: ObservedRayJob): Stored | undefined {
   return observed.services.find((service) => service.metadata.name === name);
 }
 
-/** Whether the RayJob, read live, is in the attempt and phase that the cache shows, and its journal says no more. */
+/**
+ * Whether the RayJob, read live, is in the attempt and phase that the cache shows, and its journal says no more; and is
+ * being deleted only if the cache shows that, too.
+ */
 export function isStill(
   { job }: ObservedRayJob,
   live: { metadata: { uid?: string; deletionTimestamp?: string } } | undefined,
 ): boolean {
-  if (live?.metadata.uid !== job.metadata.uid || live.metadata.deletionTimestamp) return false;
+  if (live?.metadata.uid !== job.metadata.uid) return false;
+  if (live.metadata.deletionTimestamp && !job.metadata.deletionTimestamp) return false;
   const status = (live as ObservedRayJob["job"]).status;
   return (
     status?.jobDeploymentStatus === job.status?.jobDeploymentStatus &&

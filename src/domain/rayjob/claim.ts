@@ -8,9 +8,9 @@
  * May not: take a job over.
  */
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
-import type { Decision } from "../decision.ts";
+import { type Decision, questionKey } from "../decision.ts";
 import { type Duration, fromWire, type Instant, seconds, since, toWire } from "../time.ts";
-import { findSubmitter } from "./children.ts";
+import { findSubmitter, isStill, whereIsIt } from "./children.ts";
 import { withCondition } from "./conditions.ts";
 import { failWith } from "./ending.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -57,6 +57,15 @@ export function claim(
       : undefined;
   if (trouble && start !== undefined && since(start, now) >= observed.settings.statusCheckTimeout) {
     return refuse(observed, status, record, `The job cannot be submitted: ${trouble}.`, now);
+  }
+  // A later attempt may have submitted it by now, while this cache still shows an earlier one.
+  const question = whereIsIt(observed);
+  const live = observed.live.get(questionKey(question));
+  if (!live) {
+    return { summary: "is the RayJob still in this attempt?", effects: [], events: [], ask: [question] };
+  }
+  if (!isStill(observed, live[0])) {
+    return { summary: "the cache lags behind the API server", effects: [], events: [], wakeAt: now + PATROL };
   }
   const what = isTerminal(info.status) ? "forget" : "stop";
   const why = "an earlier attempt left it, and its id is wanted again";

@@ -16,7 +16,18 @@ import type { AttemptRecord } from "../../api/rayjob.ts";
 import { type Decision, type EventSpec, type LiveQuestion, questionKey } from "../decision.ts";
 import { type Duration, earliest, type Instant, seconds } from "../time.ts";
 import { enumerate } from "./absence.ts";
-import { deleteSubmitter, findCluster, isLeaving, proof, proofOfAbsence, type Remains, remains } from "./children.ts";
+import {
+  deleteSubmitter,
+  findCluster,
+  isLeaving,
+  isStill,
+  ownerUID,
+  proof,
+  proofOfAbsence,
+  type Remains,
+  remains,
+  whereIsIt,
+} from "./children.ts";
 import { targetOf } from "./cluster.ts";
 import { findCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -76,6 +87,13 @@ export function halt(observed: ObservedRayJob, record: AttemptRecord, since: Ins
   const bound = stop && Math.max(since + HALT_PATIENCE, stop.startedAt + ANSWER_PATIENCE);
   if (bound !== undefined && now >= bound) return unconfirmed(observed, target);
   const asks = stop === undefined || (now < last && isDue(observed, now));
+  // A job id that spec.jobId fixes may be a later attempt's by now: to stop that would be to kill what is meant to run.
+  const question = whereIsIt(observed);
+  const live = asks ? observed.live.get(questionKey(question)) : undefined;
+  if (asks && !live) return underWay("is the RayJob still where the cache shows it?", { ask: [question] });
+  if (live && !isStill(observed, live[0])) {
+    return underWay("the cache lags behind the API server", { wakeAt: now + seconds(1) });
+  }
   return underWay(asks ? "asking Ray to stop the job" : "waiting until Ray says that the job runs no more", {
     // At the last moment also beside a submitter that does not go.
     effects: [...leave(submitterOf(observed, record), why), ...(asks ? [{ do: "stop", target, why } as const] : [])],
@@ -119,7 +137,10 @@ function withoutSubmitter(
 function submitterOf(observed: ObservedRayJob, record: AttemptRecord): Pick<Remains, "jobs" | "pods"> {
   const { jobs, pods } = remains(observed, record);
   const isRays = (pod: Pod): boolean => pod.metadata?.labels?.[LABEL.nodeType] !== undefined;
-  return { jobs, pods: pods.filter((pod) => !isRays(pod)) };
+  return {
+    jobs: jobs.filter((job) => ownerUID(job) === observed.job.metadata.uid),
+    pods: pods.filter((pod) => !isRays(pod)),
+  };
 }
 
 const leave = ({ jobs }: Pick<Remains, "jobs">, why: string) =>

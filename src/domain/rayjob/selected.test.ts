@@ -171,6 +171,14 @@ describe("a job id that Ray knows before anything was submitted", () => {
     });
   });
 
+  it("is left alone by an operator whose cache is behind: it may be the running job of a later attempt", () => {
+    for (const state of ["RUNNING", "SUCCEEDED"] as const) {
+      const stale = resumed(says(state));
+      const gone = { ...stale.job, status: { ...stale.job.status, jobDeploymentStatus: "Running" as const } };
+      expect(doings(decide(stale, NOW, { job: gone }))).toEqual([]);
+    }
+  });
+
   it.each([
     ["another session", { raySession: "session-0" }],
     ["another cluster", { rayClusterName: "other" }],
@@ -242,6 +250,16 @@ describe("stopping the job of a RayJob that is deleted", () => {
     const ray = (time: string) => ({ stop: stop("12:10:02"), answer: unknownToRay({ at: time }) });
     expect(doings(decide(leaving({ record: unseen, ray: ray("12:10:05") }), at("12:10:06")))).toEqual([]);
     expect(doings(decide(leaving({ record: unseen, ray: ray("12:10:15") }), at("12:10:16")))).toEqual(lettingGo);
+  });
+
+  it("is not sent by an operator whose cache is behind: the id may be a later attempt's by now", () => {
+    const suspendingSince = seenRunning({ ...theirs, endTime: wire("12:10:00") });
+    const stale = scene({ record: suspendingSince, status: { jobDeploymentStatus: "Suspending" }, jobs: [] });
+    expect(doings(decide(stale, NOW))).toEqual(["stop"]);
+    const resumed = rayJob(spec(), statusWith(seenRunning({ ...theirs, number: 1 })));
+    expect(doings(decide(stale, NOW, { job: resumed }))).toEqual([]);
+    const recreated = { ...resumed, metadata: { ...resumed.metadata, uid: "uid-later" } };
+    expect(doings(decide(leaving(), NOW, { job: recreated }))).toEqual([]);
   });
 
   it("sends the stop at the last moment, although the submitter is still there", () => {

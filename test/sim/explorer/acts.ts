@@ -9,12 +9,13 @@ import { LABEL, NODE_TYPE } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
 import type { RayCluster } from "../../../src/api/raycluster.ts";
 import type { RayJob } from "../../../src/api/rayjob.ts";
-import { isConflict, isNotFound } from "../../../src/machinery/kube/errors.ts";
+import { isAlreadyExists, isConflict, isNotFound } from "../../../src/machinery/kube/errors.ts";
 import { jobs, pods, rayClusters, rayJobs } from "../../../src/machinery/kube/resources.ts";
 import type { KubeRequest } from "../../../src/machinery/kube/transport.ts";
 import type { Mood } from "../fakeRay.ts";
 import type { Life } from "./life.ts";
 import { givenUp } from "./replica.ts";
+import { SHARED } from "./selected.ts";
 
 export interface Act {
   readonly name: string;
@@ -36,7 +37,9 @@ const cluster = (life: Life) =>
   all<RayCluster>(life, "ray.io/rayclusters").find(({ metadata }) => !metadata.deletionTimestamp);
 const runningPod = (life: Life, type: string | undefined): Stored<Pod> | undefined =>
   life.world.kubelet.running.find(
-    ({ metadata: { labels = {} } }) => labels[LABEL.nodeType] === type && labels[LABEL.rayJobUID] !== undefined,
+    ({ metadata: { labels = {} } }) =>
+      labels[LABEL.nodeType] === type &&
+      (labels[LABEL.rayJobUID] !== undefined || (type !== undefined && labels[LABEL.cluster] === SHARED)),
   );
 const anyHead = (life: Life): Stored<Pod> | undefined =>
   all<Pod>(life, "/pods").find(({ metadata }) => metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head);
@@ -47,7 +50,7 @@ const patch = (life: Life, spec: object) => quietly(life.world.client.patch(rayJ
 /** What a user does to an object that has just gone, or changed, is done in vain. */
 export async function quietly(done: Promise<unknown>): Promise<void> {
   await done.catch((error) => {
-    if (!isNotFound(error) && !isConflict(error)) throw error;
+    if (!isNotFound(error) && !isConflict(error) && !isAlreadyExists(error)) throw error;
   });
 }
 
@@ -80,6 +83,12 @@ function tooLate(life: Life, kind: string): KubeRequest | undefined {
     const { [LABEL.rayJobUID]: uid, [LABEL.executionAttempt]: attempt } = of.labels ?? {};
     return what === kind && uid === metadata?.uid && (ended || Number(attempt) < (status.executionAttempt ?? 0));
   });
+}
+
+/** Who deletes a cluster that RayJobs select makes it again, sooner or later. */
+async function deleteCluster(life: Life, propagation: "Background" | "Foreground"): Promise<void> {
+  await quietly(life.world.client.delete(rayClusters, "default", cluster(life)!.metadata.name, { propagation }));
+  if (life.lifecycle.cluster) later(life, 2 * MINUTE, () => quietly(life.createCluster()));
 }
 
 const hasHead = (life: Life) => life.world.ray.heads.size > 0;
@@ -145,14 +154,20 @@ export const acts: readonly Act[] = [
     name: "delete-cluster",
     changesEnd: true,
     can: (l) => cluster(l) !== undefined,
-    act: (l) => quietly(l.world.client.delete(rayClusters, "default", cluster(l)!.metadata.name)),
+    act: (l) => deleteCluster(l, "Background"),
   },
   {
     name: "delete-cluster-slowly",
     changesEnd: true,
     can: (l) => cluster(l) !== undefined,
-    act: (l) =>
-      quietly(l.world.client.delete(rayClusters, "default", cluster(l)!.metadata.name, { propagation: "Foreground" })),
+    act: (l) => deleteCluster(l, "Foreground"),
+  },
+  {
+    name: "make-cluster",
+    changesEnd: false,
+    can: (l) => l.lifecycle.cluster !== undefined && cluster(l) === undefined,
+    // One of that name may be there yet, on its way out.
+    act: (l) => quietly(l.createCluster()),
   },
   {
     name: "delete-submitter",

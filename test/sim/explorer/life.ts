@@ -12,13 +12,13 @@ import type { RayJob } from "../../../src/api/rayjob.ts";
 import { configFrom } from "../../../src/config.ts";
 import type { RayCommand } from "../../../src/domain/rayjob/ray.ts";
 import type { PassTrace } from "../../../src/machinery/controller.ts";
-import { rayJobs } from "../../../src/machinery/kube/resources.ts";
+import { rayClusters, rayJobs } from "../../../src/machinery/kube/resources.ts";
 import type { KubeRequest, Transport } from "../../../src/machinery/kube/transport.ts";
 import { silent } from "../../../src/machinery/logger.ts";
 import { settle } from "../../../src/machinery/virtualClock.ts";
 import type { RayRequest } from "../../../src/ray/transport.ts";
 import { startOperator } from "../../../src/wiring.ts";
-import { rayJob } from "../../support/manifests.ts";
+import { rayCluster, rayJob } from "../../support/manifests.ts";
 import { type PodBehaviour, prompt } from "../fakeKubelet.ts";
 import { World } from "../world.ts";
 import { actOf, acts } from "./acts.ts";
@@ -27,6 +27,7 @@ import { fingerprint, type Running } from "./fingerprint.ts";
 import { type Lifecycle, lifecycleOf, type Scripted } from "./lifecycles.ts";
 import { Oracles } from "./oracles.ts";
 import { Replica, type Surroundings } from "./replica.ts";
+import { SHARED } from "./selected.ts";
 
 /** How it goes on from a state: to which end, and past how many alternatives. */
 export interface Future {
@@ -159,6 +160,7 @@ export class Life implements Surroundings {
     try {
       this.#startChief();
       if (this.lifecycle.elected) this.#startChief();
+      if (this.lifecycle.cluster === "there") await this.createCluster();
       await this.create();
       await settle();
       let exhaustedAt: number | undefined;
@@ -213,6 +215,11 @@ export class Life implements Surroundings {
   create(): Promise<unknown> {
     const { spec } = this.lifecycle;
     return this.world.client.create(rayJobs, rayJob(spec));
+  }
+
+  /** Somebody makes the RayCluster that the RayJob selects. */
+  createCluster(): Promise<unknown> {
+    return this.world.client.create(rayClusters, rayCluster(SHARED, 1));
   }
 
   rival(lag: number): void {
@@ -301,6 +308,17 @@ export class Life implements Surroundings {
       }
       case "delete":
         await request({ method: "DELETE", path: object, body: {} });
+        // Who deletes a cluster that RayJobs select makes it again, sooner or later.
+        if (object.endsWith(`/rayclusters/${SHARED}`)) {
+          const made = this.begin();
+          this.clock.after(
+            20_000,
+            () =>
+              void this.createCluster()
+                .catch(() => "it is there")
+                .finally(made),
+          );
+        }
         return;
       case "same":
         await request({ method: "POST", path, body });

@@ -3,9 +3,11 @@
  *
  * A further one is a further line; all faults are explored in it.
  */
+import { LABEL } from "../../../src/api/labels.ts";
 import type { RayJobSpec } from "../../../src/api/rayjob.ts";
 import { clusterSpec } from "../../support/manifests.ts";
 import { fails, type JobScript, runsForEver, succeeds } from "../fakeRay.ts";
+import { SHARED } from "./selected.ts";
 
 /** What the user, or an accident, does once, when the RayJob's stored version is in this phase (of this attempt). */
 export interface Scripted {
@@ -28,6 +30,8 @@ export interface Lifecycle {
    * and the ends of a process at its writes; the rest is explored where there is one operator.
    */
   readonly elected?: boolean;
+  /** A RayCluster for the RayJob to select: there before it, or made by the script. */
+  readonly cluster?: "there" | "later";
   /** Pairs of faults are explored here, too. */
   readonly core?: boolean;
 }
@@ -38,9 +42,15 @@ const long = succeeds(120_000);
 const short = succeeds(3000);
 const failing = fails(3000);
 
-type Extra = Partial<Pick<Lifecycle, "jobs" | "script" | "core" | "elected">>;
+type Extra = Partial<Pick<Lifecycle, "jobs" | "script" | "core" | "elected" | "cluster">>;
 function life(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
   return { name, end, spec: { rayClusterSpec: clusterSpec(1), ...spec }, jobs: [short], script: [], ...extra };
+}
+
+/** On a RayCluster that somebody else made. */
+function selecting(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
+  const selects = { rayClusterSpec: undefined, clusterSelector: { [LABEL.cluster]: SHARED } };
+  return life(`selector-${name}`, end, { ...selects, ...spec }, { cluster: "there", ...extra });
 }
 
 const once = (phase: string, act: string, when?: Scripted["when"]): Scripted[] => [
@@ -153,6 +163,38 @@ export const lifecycles: readonly Lifecycle[] = [
   }),
   life("cluster-deleted-early", "Complete", {}, { script: once("Initializing", "delete-cluster") }),
   life("recreated", "Complete", {}, { jobs: [long, short], script: once("Running", "recreate", "running") }),
+  selecting("success", "Complete", {}, { core: true }),
+  selecting("http", "Complete", HTTP),
+  selecting("delete-mid-run", "gone", {}, { jobs: [long], script: once("Running", "delete", "running"), core: true }),
+  selecting("delete-mid-run-http", "gone", HTTP, { jobs: [long], script: once("Running", "delete", "running") }),
+  selecting("delete-before-submission", "gone", {}, { jobs: [long], script: once("Running", "delete") }),
+  selecting(
+    "suspend-resume",
+    "Complete",
+    { jobId: "mine" },
+    {
+      jobs: [long, short],
+      script: [...once("Running", "suspend", "running"), ...once("Suspended", "resume")],
+      core: true,
+    },
+  ),
+  selecting(
+    "suspend-resume-http",
+    "Complete",
+    { jobId: "mine", ...HTTP },
+    { jobs: [long, short], script: [...once("Running", "suspend", "running"), ...once("Suspended", "resume")] },
+  ),
+  selecting("deadline", "Failed", { activeDeadlineSeconds: 20 }, { jobs: [runsForEver] }),
+  selecting("head-lost", "Failed", {}, { jobs: [long], script: once("Running", "delete-head", "running") }),
+  selecting(
+    "cluster-missing-then-created",
+    "Complete",
+    {},
+    {
+      cluster: "later",
+      script: once("Initializing", "make-cluster"),
+    },
+  ),
   life("recreated-http", "Complete", HTTP, { jobs: [long, short], script: once("Running", "recreate", "running") }),
   life("elected-success", "Complete", {}, { elected: true }),
   life("elected-success-http", "Complete", HTTP, { elected: true }),

@@ -15,6 +15,7 @@ import type { Change } from "../../../src/simkube/storage.ts";
 import type { FakeHead } from "../fakeRay.ts";
 import type { World } from "../world.ts";
 import { GIVEN_UP_MARK } from "./replica.ts";
+import { SelectedCluster } from "./selected.ts";
 
 const POD = "/pods";
 const JOB = "batch/jobs";
@@ -52,6 +53,7 @@ export class Oracles {
   readonly #stopped = new Set<string>();
   /** Who holds the lease, and until when it is nobody else's. */
   #lease = { holder: "", until: 0 };
+  readonly #selected: SelectedCluster;
   #resumes = 0;
   #complained = false;
   /** Nobody led for long: what had to be done within a time was not. */
@@ -63,6 +65,7 @@ export class Oracles {
     this.#world = world;
     world.invariants.isExcused = ({ metadata }) =>
       metadata.ownerReferences?.some(({ uid }) => this.#cameLate.has(uid)) ?? false;
+    this.#selected = new SelectedCluster(world, (what) => this.#violated(what));
     world.kube.storage.listen((change) => this.#stored(change));
   }
 
@@ -82,6 +85,7 @@ export class Oracles {
 
   /** A replica sends a write. */
   sends({ method, path, body }: KubeRequest): void {
+    this.#selected.sends({ method, path, body });
     if (path.includes("/events")) this.#event(body);
     if (method === "DELETE") {
       const { preconditions } = (body ?? {}) as { preconditions?: { uid?: string } };
@@ -125,7 +129,10 @@ export class Oracles {
   /** Ray has taken a job of this id at this head (a Pod's UID). */
   submitted(head: string, id: string): void {
     const pod = this.#all<Pod>(POD).find(({ metadata }) => metadata.uid === head);
-    const { [LABEL.rayJobUID]: uid, [LABEL.executionAttempt]: attempt } = pod?.metadata.labels ?? {};
+    this.#selected.submitted(id);
+    const selecting = this.#selected.attemptOf(id);
+    const { [LABEL.rayJobUID]: uid = selecting?.job.metadata.uid } = pod?.metadata.labels ?? {};
+    const { [LABEL.executionAttempt]: attempt = String(selecting?.record.number) } = pod?.metadata.labels ?? {};
     if (uid === undefined) return;
     const count = add(this.#submissions, `${uid} ${attempt}`);
     if (count > 1) this.#violated(`attempt ${attempt} was submitted ${count} times (${id})`);
@@ -149,11 +156,13 @@ export class Oracles {
   }
 
   stopAsked(id: string): void {
+    this.#selected.stopAsked(id);
     this.#stopped.add(id);
   }
 
   /** At the end, when nothing moves any more. */
   settled(): void {
+    if (!this.rayDisturbed && !this.leaderless) this.#selected.settled();
     const alive = new Set(this.#all<RayJob>(RAYJOB).map(({ metadata }) => metadata.uid));
     for (const resource of [CLUSTER, JOB, POD, SERVICE]) {
       for (const object of this.#all(resource)) {
@@ -180,8 +189,10 @@ export class Oracles {
     }
   }
 
-  #stored({ resource, type, object, old }: Change): void {
+  #stored(change: Change): void {
+    const { resource, type, object, old } = change;
     if (resource === LEASE && type !== "DELETED") this.#leaseStored(object as Lease, old as Lease | undefined);
+    this.#selected.stored(change);
     if (resource === RAYJOB) this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined, type);
     if (type === "DELETED" || object.metadata.deletionTimestamp) this.#leaves(object.metadata.uid);
     if (resource === POD) this.#submitterRuns(object as unknown as Stored<Pod>);
@@ -341,9 +352,8 @@ export class Oracles {
       const well = object && !object.metadata.deletionTimestamp && object.status?.phase === "Running";
       const cluster = this.#all(CLUSTER).find(({ metadata }) => metadata.name === record?.rayClusterName);
       const clusterWell = cluster && !cluster.metadata.deletionTimestamp;
-      return (
-        well && clusterWell && rayJobOf(object) === uid && head.mood === "well" && head.session === record?.raySession
-      );
+      const own = record?.ownsCluster === false ? cluster : rayJobOf(object as KubeObject) === uid;
+      return well && clusterWell && own && head.mood === "well" && head.session === record?.raySession;
     });
     if (phase === "Complete" && status.jobStatus !== "SUCCEEDED" && status.jobStatus !== "STOPPED") {
       this.#violated(`${name}: Complete with jobStatus ${status.jobStatus}`);
