@@ -45,7 +45,7 @@ const starting: Explanation = {
       jobId: "demo-j0000",
       outcome: "failed",
       reason: "AppFailed",
-      message: "Ray lost the job: head Pod demo-c0000-head was replaced\nmore",
+      message: "Job failed, last available logs:\nValueError: no data for the model, which is needed\nbye",
       seconds: 192,
     },
     { number: 1, jobId: "demo-j0001", outcome: "under way", seconds: 300 },
@@ -84,7 +84,7 @@ describe("the screen", () => {
       "           PreRunningDeadlineExceeded",
       "",
       "Attempts",
-      "  0   demo-j0000   3m12s   failed (AppFailed): Ray lost the job: head Pod demo-…",
+      "  0   demo-j0000   3m12s   failed (AppFailed): ValueError: no data for the mode…",
       "  1   demo-j0001   5m      under way",
       "",
       "What you can do",
@@ -108,7 +108,7 @@ describe("the screen", () => {
   it("in a pipe is neither wrapped nor cut", () => {
     const lines = on(undefined);
     expect(lines).toContain(`  ${starting.why}`);
-    expect(lines.join("\n")).toContain("failed (AppFailed): Ray lost the job: head Pod demo-c0000-head was replaced");
+    expect(lines.join("\n")).toContain("failed (AppFailed): ValueError: no data for the model, which is needed");
   });
 
   it("of a traceback shows the first line and the end, and the whole of it in a pipe", () => {
@@ -145,7 +145,7 @@ describe("the screen", () => {
     const [timer] = starting.timers;
     const late = { ...starting, timers: [{ ...timer!, endsAt: time("12:04:00"), setting: "RAYJOB_X" }] };
     expect(on(200, late).join("\n")).toContain(
-      "  due      preRunningDeadlineSeconds: the attempt fails: PreRunningDeadlineExceeded (if the operator has the default RAYJOB_X)",
+      "  due      preRunningDeadlineSeconds: the attempt fails: PreRunningDeadlineExceeded (by the default of RAYJOB_X)",
     );
   });
 

@@ -3,6 +3,7 @@
  *
  * May not: fetch, conclude, read a clock. What it says comes from src/domain/rayjob/explain.ts.
  */
+import { tellingLine } from "../domain/lastWords.ts";
 import type { AttemptStory, Explanation, Wait } from "../domain/rayjob/explain.ts";
 import { fromWire, type Instant } from "../domain/time.ts";
 import { type Tone, wrap } from "./screen.ts";
@@ -98,7 +99,7 @@ function timerLines({ timers }: Explanation, look: Look): string[] {
   return timers.flatMap(({ label, endsAt, follows, setting }) => {
     const rest = (fromWire(endsAt) ?? look.now) - look.now;
     const when = rest > 0 ? `in ${age(rest)}` : "due";
-    const length = setting ? ` (if the operator has the default ${setting})` : "";
+    const length = setting ? ` (by the default of ${setting})` : "";
     return wrap(`${label}: ${follows}${length}`, look.columns, `  ${when.padEnd(8)} `, " ".repeat(11));
   });
 }
@@ -124,7 +125,7 @@ function attemptLines({ attempts, why }: Explanation, look: Look): string[] {
 /** How an attempt ended; with its message where that has not been shown yet. */
 function how({ outcome, reason, message }: AttemptStory, why: string | undefined, { columns }: Look): string {
   const end = reason ? `${outcome} (${reason})` : outcome;
-  const line = message?.trim().split("\n", 1)[0];
+  const line = message && tellingLine(message);
   if (why === undefined || !line || outcome === "suspended" || (columns !== undefined && why.includes(line)))
     return end;
   return `${end}: ${line}`;

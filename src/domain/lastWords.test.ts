@@ -25,6 +25,6 @@ describe("last words", () => {
     expect(lastWords("  ")).toBeUndefined();
   });
   it("that are the end of a log are cut to the line that tells", () => {
-    expect(lastWords(TRACEBACK)).toBe("RuntimeError: Timed out waiting for node info.");
+    expect(lastWords(TRACEBACK)).toBe("RuntimeError: Timed out waiting for node info");
   });
 });

@@ -24,5 +24,7 @@ export function tellingLine(text: string): string {
 export function lastWords(message: string | undefined): string | undefined {
   const text = message?.trim();
   if (!text) return undefined;
-  return text.length <= SHORT ? text.replace(COLOURS, "").replace(/\s+/g, " ") : tellingLine(text);
+  const words = text.length <= SHORT ? text.replace(COLOURS, "").replace(/\s+/g, " ") : tellingLine(text);
+  // A sentence goes on after them.
+  return words.replace(/\.$/, "");
 }

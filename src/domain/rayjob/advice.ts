@@ -475,7 +475,6 @@ const troubleRules: readonly TroubleRule[] = [
   },
   {
     match: /^[A-Za-z]*:/,
-    edit: true,
     advise: ({ pod, container, ended }, _, subject) =>
       pod && container && ended
         ? [

@@ -108,6 +108,10 @@ export function readiness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod
   return { ready: true, head, since: readySince(head) };
 }
 
+/** `trouble`: what keeps the submitter from starting. */
+export const beingSubmitted = ({ rayClusterName, jobId }: AttemptRecord, trouble?: string): string =>
+  `RayCluster ${rayClusterName} is ready; job ${jobId} is being submitted.${trouble ? ` Its submitter cannot start: ${trouble}` : ""}`;
+
 export const waitingFor = (cluster: string | undefined): string => `Waiting for RayCluster ${cluster} to be ready.`;
 
 /**

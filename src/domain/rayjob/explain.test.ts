@@ -11,6 +11,7 @@ import {
   decide,
   HEAD_UID,
   headPod,
+  headService,
   JOB_ID,
   NAME,
   observed,
@@ -710,4 +711,53 @@ it("a job that the operator has just written down is explained in the words of i
   const decision = decide(seen, at("12:10:01"));
   const job = { ...seen.job, status: decision.status as RayJobStatus };
   expect(explained({ ...seen, job }, "12:10:05").why).toBe("Job entrypoint command failed with exit code 3");
+});
+
+describe("a submitter that cannot start", () => {
+  const message = `RayCluster ${CLUSTER} is ready; job ${JOB_ID} is being submitted.`;
+  const waits = (pod?: Stored<Pod>) =>
+    observed({
+      job: rayJob(
+        {},
+        statusWith(submitted(), {
+          conditions: [
+            condition("Started", "False", "WaitingForSubmission", message),
+            condition("SpecValid", "True", "Valid"),
+          ],
+        }),
+      ),
+      rayClusters: [rayCluster()],
+      pods: pod ? [headPod(), pod] : [headPod()],
+      jobs: [submitterJob()],
+      services: [headService()],
+      ray: { answer: unknownToRay() },
+    });
+  const submitterPod = (status: object) =>
+    headPod({
+      metadata: {
+        name: "demo-x",
+        uid: "s",
+        labels: {},
+        ownerReferences: [{ kind: "Job", uid: "uid-submitter", controller: true }],
+      },
+      status: { phase: "Pending", conditions: [], ...status },
+    });
+
+  it("is told by the condition: a job that is never submitted says why", () => {
+    const seen = waits(submitterPod(waiting("ImagePullBackOff", "no such image")));
+    const { status } = decide(seen, at("12:10:01"));
+    const told = (status as RayJobStatus).conditions?.find(({ type }) => type === "Started");
+    expect(told?.message).toBe(
+      `${message} Its submitter cannot start: Pod demo-x is not starting: container ray-head: ImagePullBackOff: no such image (node node-1).`,
+    );
+    const said = explained({ ...seen, job: { ...seen.job, status: status as RayJobStatus } }, "12:10:05");
+    expect(said.why).toBe(told?.message);
+    expect(texts(said.advice)).toContain("imagePullSecrets");
+  });
+
+  it("costs no write while the submitter starts, or starts again", () => {
+    const failed = { phase: "Failed", containerStatuses: [{ name: "s", state: { terminated: { exitCode: 1 } } }] };
+    const pods = [undefined, submitterPod(waiting("ContainerCreating", "")), submitterPod(failed)];
+    for (const pod of pods) expect(decide(waits(pod), at("12:10:01")).status).toBeUndefined();
+  });
 });

@@ -12,7 +12,8 @@ import type { Decision } from "../decision.ts";
 import type { Settings } from "../settings.ts";
 import { earliest, fromWire, type Instant, seconds, since, toWire } from "../time.ts";
 import { isLeaving } from "./children.ts";
-import { withCondition } from "./conditions.ts";
+import { beingSubmitted } from "./cluster.ts";
+import { findCondition, withCondition } from "./conditions.ts";
 import { activeDeadline, isBeingStopped, mayNotice, notice, stopping } from "./deadlines.ts";
 import { endWith, failWith } from "./ending.ts";
 import { gather, type Pass } from "./evidence.ts";
@@ -22,7 +23,7 @@ import { provide, requestOf } from "./provide.ts";
 import { isTerminal, type RayCommand, type RayJobInfo } from "./ray.ts";
 import { currentRecord } from "./records.ts";
 import { revise, reviseRecord } from "./status.ts";
-import { isDone, type Submitter } from "./submitter.ts";
+import { isDone, type Submitter, submitterTrouble } from "./submitter.ts";
 import { enterSuspending, wantsSuspension } from "./suspend.ts";
 import { DEAD_NODE_PATIENCE, type Verdict, verdict } from "./verdict.ts";
 
@@ -231,7 +232,15 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
   // Ray has answered, so its silence is over. That it does not take the job is timed by the same clock.
   const heard = revise(pass.status, { jobStatusCheckFailureStartTime: undefined, message: undefined });
   if (record.submissionMode !== "HTTPMode") {
-    return provide({ ...pass, status: heard }, "i: waiting for the submitter", [], undefined);
+    const trouble = submitterTrouble(evidence.submitter, observed.pods);
+    const message = beingSubmitted(record, trouble);
+    // Where it was told: a record that KubeRay's job was given has no such condition, and a submitter that works no news.
+    const known = findCondition(heard, "Started");
+    const told =
+      trouble || known?.reason === "WaitingForSubmission"
+        ? withCondition(heard, now, "Started", false, "WaitingForSubmission", message)
+        : heard;
+    return provide({ ...pass, status: told }, trouble ?? "i: waiting for the submitter", [], undefined);
   }
   const status = !refused
     ? heard

@@ -19,7 +19,7 @@ import { beginAttempt } from "./attempt.ts";
 import { isBlocking } from "./barrier.ts";
 import { findCluster, isStill, left, remains } from "./children.ts";
 import { claim } from "./claim.ts";
-import { createCluster, headFacts, headsOf, mirror, readiness, targetOf } from "./cluster.ts";
+import { beingSubmitted, createCluster, headFacts, headsOf, mirror, readiness, targetOf } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { activeDeadline, type Deadline, preRunningDeadline } from "./deadlines.ts";
 import { type Failure, failWith } from "./ending.ts";
@@ -266,7 +266,7 @@ function handOver(
     jobStatusCheckFailureStartTime: undefined,
     message: undefined,
   });
-  const message = `RayCluster ${cluster.metadata.name} is ready; job ${record.jobId} is being submitted.`;
+  const message = beingSubmitted(record);
   return {
     summary: message,
     effects: [],

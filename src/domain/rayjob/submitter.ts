@@ -13,6 +13,7 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect } from "../decision.ts";
 import { lastWords } from "../lastWords.ts";
+import { podProblem } from "../raycluster/explain.ts";
 import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { type Found, isLeaving, ownerUID } from "./children.ts";
@@ -72,6 +73,20 @@ function lastWordsOf(job: Stored<Job>, pods: readonly Stored<Pod>[]): string | u
       return [`Pod ${pod.metadata.name}: ${end.reason ?? "ended"}${exit}${words ? `: ${words}` : ""}`];
     });
   return words.at(-1);
+}
+
+/** Why the submitter's Pod cannot even start: an image, a node, a quota; undefined while it may. */
+export function submitterTrouble(submitter: Submitter, pods: readonly Stored<Pod>[]): string | undefined {
+  if (submitter.is !== "working") return undefined;
+  for (const pod of pods) {
+    if (ownerUID(pod) !== submitter.object.metadata.uid || isLeaving(pod)) continue;
+    const problem = podProblem(pod);
+    // How one ended is for the Job to count; the next is made.
+    if (problem && !problem.ended && pod.status?.phase === "Pending") {
+      return `Pod ${pod.metadata.name} ${problem.message}.`;
+    }
+  }
+  return undefined;
 }
 
 /** Whether nothing more is to be expected from it: no log line, no submission. */
