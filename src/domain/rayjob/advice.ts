@@ -265,6 +265,10 @@ function afterHeadLoss(subject: Subject): readonly Advice[] {
   if (/OOMKilled/.test(subject.message)) {
     return [{ text: `Give the head more memory: ${HEAD_PATH}.containers[0].resources.limits.memory.` }];
   }
+  if (subject.head && /exit code \d/.test(subject.message)) {
+    const text = "Ray ended by itself in the head: its log says why, while the Pod is there.";
+    return [{ text, command: placed(subject, "logs", `${subject.head.metadata.name} --previous --tail 50`) }];
+  }
   const headName = /head Pod (\S+?)[:;,. ]/.exec(subject.message)?.[1] ?? `${subject.record?.rayClusterName}-head`;
   return [
     {

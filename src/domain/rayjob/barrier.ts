@@ -137,7 +137,7 @@ function tell(
 }
 
 /** What holds the others first: Pods before their owners, and those that have been leaving for longest. */
-function inOrder(objects: readonly Stored[]): readonly Stored[] {
+export function inOrder(objects: readonly Stored[]): readonly Stored[] {
   const rank = (object: Stored) =>
     [
       object.kind === "Pod" ? 0 : 1,

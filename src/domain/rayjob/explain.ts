@@ -26,7 +26,7 @@ import {
   type Trouble,
   troubleAdvice,
 } from "./advice.ts";
-import { isBlocking } from "./barrier.ts";
+import { inOrder, isBlocking } from "./barrier.ts";
 import { type Found, findCluster, findSubmitter, isLeaving, left, ownerUID, remains } from "./children.ts";
 import { headFacts, readiness, waitingFor } from "./cluster.ts";
 import { findCondition } from "./conditions.ts";
@@ -489,10 +489,7 @@ const telling = ({ pod, message }: Trouble): string => (pod ? `Pod ${pod.metadat
 
 /** What is left of an attempt; five by name, then a count. */
 function remnantWaits(remnants: readonly Stored[]): readonly Wait[] {
-  // Whatever makes Pods goes first, and takes them along: the Pods tell what is waited for.
-  const pods = remnants.filter(({ kind }) => kind === "Pod");
-  const others = remnants.filter(({ kind }) => kind !== "Pod");
-  const ordered = [...pods, ...others];
+  const ordered = inOrder(remnants);
   const named = ordered.slice(0, NAMED).map(
     (object): Wait => ({
       kind: object.kind ?? "",
