@@ -47,6 +47,8 @@ export const ANNOTATION = {
   ingressClass: "kubernetes.io/ingress.class",
   upgradeStrategyRecreateHash: "ray.io/upgrade-strategy-recreate-hash",
   kubeRayVersion: "ray.io/kuberay-version",
+  /** Ours, on a RayJob's RayCluster: `true` where it may have one head Pod in its life. */
+  oneHead: "raykeeper.dev/one-head",
   /** Ours, on a RayJob's RayCluster: what its attempt was asked to run, as JSON. */
   submission: "raykeeper.dev/submission",
   /** Ours: its user accepts Pods that outlive the quota which Kueue gave the job. */

@@ -6,7 +6,7 @@ import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 import { pods, rayJobs } from "../../src/machinery/kube/resources.ts";
 import { rayJob } from "../support/manifests.ts";
 import { prompt } from "./fakeKubelet.ts";
-import { fails, type JobScript, succeeds } from "./fakeRay.ts";
+import { fails, type JobScript, runsForEver, succeeds } from "./fakeRay.ts";
 import { type Scripts, World } from "./world.ts";
 
 const worlds: World[] = [];
@@ -161,4 +161,99 @@ it("changed to Recreate while blocked, the next attempt begins though the Pod is
   await edit(w, { retryStrategy: { type: "Recreate", blockingTimeoutSeconds: null } });
   await until(w, 1);
   expect((await w.untilPhase("Complete")).status).toMatchObject({ succeeded: 1 });
+});
+
+describe.each(["K8sJobMode", "HTTPMode"] as const)("the one head of an attempt in %s", (submissionMode) => {
+  const headsMade = (w: World) => {
+    const made: string[] = [];
+    w.kube.storage.listen(({ resource, type, object }) => {
+      if (resource !== "/pods" || type !== "ADDED" || object.metadata.labels?.[LABEL.nodeType] !== "head") return;
+      made.push(object.metadata.labels[LABEL.cluster]!);
+    });
+    return made;
+  };
+  const endings: readonly [
+    string,
+    (w: World, head: Pod & { metadata: { uid: string; name: string } }) => Promise<unknown>,
+  ][] = [
+    [
+      "deleted by force",
+      (w, { metadata }) => w.client.delete(pods, "default", metadata.name, { gracePeriodSeconds: 0 }),
+    ],
+    ["evicted", (w, { metadata }) => w.kubelet.end(metadata.uid, { exitCode: 137, podReason: "Evicted" })],
+    ["killed by memory", (w, { metadata }) => w.kubelet.end(metadata.uid, { exitCode: 137, reason: "OOMKilled" })],
+  ];
+
+  it.each(endings)("%s while the job runs ends the attempt, and no second head is made in it", async (_, end) => {
+    const { w } = await blocking({ submissionMode }, [runsForEver, succeeds(3000)]);
+    const made = headsMade(w);
+    await w.until("RUNNING", async () => (await w.job())?.status?.jobStatus === "RUNNING");
+    await end(w, await w.head());
+    const { status } = await w.untilPhase("Complete");
+    expect(status).toMatchObject({ executionAttempt: 1, failed: 1, succeeded: 1 });
+    expect(made).toHaveLength(2);
+    expect(new Set(made).size).toBe(2);
+    expect(w.submissions).toHaveLength(2);
+  });
+
+  it("lost before the cluster is ready fails the attempt at once, and the next one has its own", async () => {
+    const { w } = await blocking({ submissionMode }, [succeeds(3000)]);
+    const made = headsMade(w);
+    await w.until("a head", async () => (await w.head())?.status?.phase === "Running");
+    await w.client.delete(pods, "default", (await w.head()).metadata.name, { gracePeriodSeconds: 0 });
+    const before = w.clock.now();
+    await w.untilPhase("Retrying");
+    expect(w.clock.now() - before).toBeLessThan(5000);
+    const { status } = await w.untilPhase("Complete");
+    expect(status).toMatchObject({ executionAttempt: 1, failed: 1, succeeded: 1 });
+    expect(status?.attempts?.[0]?.message).toContain("lost its head Pod before the job was submitted");
+    expect(made).toHaveLength(2);
+  });
+
+  it("that has failed stays for diagnosis while the cluster is kept", async () => {
+    const { w } = await blocking({ submissionMode, backoffLimit: 0, shutdownAfterJobFinishes: false }, [runsForEver]);
+    await w.until("RUNNING", async () => (await w.job())?.status?.jobStatus === "RUNNING");
+    const head = await w.head();
+    await w.kubelet.end(head.metadata.uid, { exitCode: 1 });
+    await w.untilPhase("Failed");
+    await w.clock.advance(3_600_000);
+    expect((await w.head()).metadata.uid).toBe(head.metadata.uid);
+    expect((await w.head()).status?.phase).toBe("Failed");
+  });
+});
+
+it("label and annotation tell the attempt on everything, replacements too, whatever the templates say", async () => {
+  const spec = rayJob().spec.rayClusterSpec!;
+  const lies = {
+    labels: { [LABEL.executionAttempt]: "9", [LABEL.rayJobUID]: "x" },
+    annotations: { [LABEL.executionAttempt]: "9" },
+  };
+  spec.headGroupSpec.template.metadata = lies;
+  for (const group of spec.workerGroupSpecs ?? []) group.template.metadata = lies;
+  const { w } = await blocking({ rayClusterSpec: spec }, [fails(3000), runsForEver]);
+  const uid = (await w.job())!.metadata.uid;
+  const wrong: string[] = [];
+  const seen = new Set<string>();
+  w.kube.storage.listen(({ type, object }) => {
+    const kind = object.kind ?? "";
+    if (type !== "ADDED" || !["RayCluster", "Job", "Pod"].includes(kind)) return;
+    const { labels = {}, annotations = {}, name } = object.metadata;
+    const current = (w.kube.storage.all("ray.io/rayjobs")[0] as unknown as RayJob).status?.executionAttempt;
+    seen.add(`${kind} ${labels[LABEL.nodeType] ?? ""} ${current}`);
+    const right =
+      labels[LABEL.executionAttempt] === String(current) && annotations[LABEL.executionAttempt] === String(current);
+    if (!right || labels[LABEL.rayJobUID] !== uid) wrong.push(`${kind} ${name}`);
+  });
+  await until(w, 1);
+  await w.until("RUNNING", async () => (await w.job())?.status?.jobStatus === "RUNNING");
+  const worker = (await w.list<Pod>(pods)).find(({ metadata }) => metadata.labels?.[LABEL.nodeType] === "worker")!;
+  const before = w.kubelet.running.length;
+  await w.kubelet.end(worker.metadata.uid, { exitCode: 1 });
+  await w.until("a replacement", () => w.kubelet.running.length === before);
+  expect(wrong).toEqual([]);
+  expect([...seen].sort()).toEqual(
+    ["0", "1"]
+      .flatMap((n) => [`Job  ${n}`, `Pod  ${n}`, `Pod head ${n}`, `Pod worker ${n}`, `RayCluster  ${n}`])
+      .sort(),
+  );
 });

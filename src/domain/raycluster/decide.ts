@@ -14,6 +14,7 @@ import { deleteAllPods } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
 import { type ClusterPods, isOwned, isTerminating, type ObservedRayCluster, sortPods } from "./observe.ts";
+import { awaitsOneHead, hasLostOneHead, hasOneHead, oneHeadUID } from "./oneHead.ts";
 import { type Plan, together } from "./plan.ts";
 import { planGroup, planOrphans } from "./scale.ts";
 import { planHeadService } from "./services.ts";
@@ -55,6 +56,13 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   const [live, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
   const needsLive = plan.creates.length > 0 || suspend?.needsLiveAbsence === true;
   if (needsLive && !(live && clusters)) return { summary: step.summary, effects: [], events: [], ask: questions };
+  // Another operator may have written down a head that is gone by now.
+  if (
+    needsLive &&
+    clusters!.some((one) => one.metadata.uid === uid && oneHeadUID(one as RayCluster) !== oneHeadUID(cluster))
+  ) {
+    return { ...quiet("The cache lags: the head has been written down."), wakeAt: now + CACHE_LAG };
+  }
   // Whoever deleted it may have been told that nothing of it is left.
   if (needsLive && !clusters!.some((one) => one.metadata.uid === uid && !isTerminating(one))) {
     return { ...quiet("The cache lags: the cluster is deleted."), wakeAt: now + CACHE_LAG };
@@ -100,7 +108,8 @@ function run(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Ste
   const { cluster, settings } = observed;
   const journal = readJournal(cluster);
   const generation = cluster.metadata.generation ?? 0;
-  const head = patience(journal[GROUP.head], pods.heads, generation, now);
+  // What is never replaced is not counted.
+  const head = hasOneHead(cluster) ? { retryAt: 0 } : patience(journal[GROUP.head], pods.heads, generation, now);
   const groups = pods.groups.map((group) => ({
     group,
     patience: patience(journal[group.spec.groupName], group.pods, generation, now),
@@ -116,7 +125,8 @@ function run(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Ste
       plan: { others: [patchJournal(cluster, uncounted)] },
     };
   }
-  if (keepsLostHead(cluster) && pods.heads.length === 0) {
+  if (awaitsOneHead(cluster)) return beginWithHead(observed, pods, head, now);
+  if (hasLostOneHead(cluster, pods.heads) || (keepsLostHead(cluster) && pods.heads.length === 0)) {
     return { summary: "The head is lost, and the cluster may not have another.", plan: planHeadService(observed) };
   }
   const plan = together([
@@ -132,6 +142,13 @@ function run(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Ste
       ? "Nothing to do."
       : `Makes ${creates.length} Pods, deletes ${deletes.length}, and writes ${others.length} other objects.`;
   return { summary, plan };
+}
+
+/** The head comes first, and its UID is written down before anything else is made. */
+function beginWithHead(observed: ObservedRayCluster, pods: ClusterPods, head: Patience, now: Instant): Step {
+  if (pods.heads.length > 0) return { summary: "Writes down which Pod is the head, the only one in its life." };
+  const plan = together([planHeadService(observed), planHead(observed, pods, head, now)]);
+  return { summary: "Makes the head, the only one in its life.", plan };
 }
 
 /** The journal with what is new in it, or undefined when nothing is. Groups that are gone are forgotten on the way. */

@@ -4,7 +4,7 @@
  * Answers: must the head be created or deleted now.
  * May not: make a second head. Its name is fixed, a predecessor must be gone from the API server, not merely Terminating.
  */
-import type { Pod } from "../../api/kubernetes.ts";
+import type { Pod, PodTemplateSpec } from "../../api/kubernetes.ts";
 import { ANNOTATION, GROUP, NODE_TYPE } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
@@ -14,6 +14,7 @@ import { createPod, deletePod } from "./effects.ts";
 import { describeFailure, failureOf, type Patience } from "./failures.ts";
 import { headPodName } from "./names.ts";
 import type { ClusterPods, ObservedRayCluster } from "./observe.ts";
+import { awaitsOneHead, hasOneHead } from "./oneHead.ts";
 import type { Plan } from "./plan.ts";
 import { type NewPod, nodePod } from "./pod.ts";
 import { headStartParams } from "./start.ts";
@@ -25,7 +26,7 @@ export function headPod(cluster: Stored<RayCluster>, settings: Settings): NewPod
     {
       nodeType: NODE_TYPE.head,
       groupName: GROUP.head,
-      template: group.template,
+      template: hasOneHead(cluster) ? neverRestarted(group.template) : group.template,
       labels: group.labels ?? {},
       params: headStartParams(cluster),
       name: { name: headPodName(cluster.metadata.name) },
@@ -35,6 +36,11 @@ export function headPod(cluster: Stored<RayCluster>, settings: Settings): NewPod
     settings,
   );
 }
+
+const neverRestarted = (template: PodTemplateSpec): PodTemplateSpec => ({
+  ...template,
+  spec: { ...template.spec!, restartPolicy: "Never" },
+});
 
 /** Whether the cluster, once provisioned, must do without a head that it lost: its job would be run again by a new one. */
 export const keepsLostHead = ({ metadata, status }: RayCluster): boolean =>
@@ -48,6 +54,7 @@ export function planHead(observed: ObservedRayCluster, pods: ClusterPods, patien
   if (pods.heads.length > 1) return {};
 
   const [head] = pods.heads;
+  if (hasOneHead(cluster) && (head || !awaitsOneHead(cluster))) return {};
   if (head) return replaceFailed(cluster, head, patience, now);
   if (namesake(pods, cluster)) return {};
   if (now < patience.retryAt) return { wakeAt: patience.retryAt };

@@ -25,6 +25,7 @@ import {
   overdueAt,
   readyCondition,
 } from "./observe.ts";
+import { hasLostOneHead, oneHeadUID, podUIDOf } from "./oneHead.ts";
 import { findHeadService } from "./services.ts";
 import { isGPU } from "./start.ts";
 import type { SuspendPhase } from "./suspend.ts";
@@ -176,8 +177,7 @@ function addresses(observed: ObservedRayCluster, pods: ClusterPods): Pick<RayClu
   const serviceIP = clusterIP && clusterIP !== "None" ? clusterIP : clusterIP && head?.status?.podIP;
   return {
     head: {
-      // Whoever may have one head only has written its UID here.
-      ...(observed.cluster.status?.head?.podUID && { podUID: observed.cluster.status.head.podUID }),
+      ...podUIDOf(observed.cluster, pods),
       ...(head && { podName: head.metadata.name }),
       ...(head?.status?.podIP && { podIP: head.status.podIP }),
       ...(service && { serviceName: service.metadata.name }),
@@ -340,6 +340,10 @@ function headProblem(observed: ObservedRayCluster, pods: ClusterPods, now: Insta
     };
   }
   const head = theHead(pods);
+  if (!head && hasLostOneHead(cluster, pods.heads)) {
+    const message = `The head Pod (UID ${oneHeadUID(cluster)}) is gone, and this cluster may not have another: a second head would run its job a second time`;
+    return { reason: "HeadPodLost", message };
+  }
   if (!head) return undefined;
   const problem = isTerminating(head) ? stuck(head, now) : podProblem(head, volumeWarnings(observed, now));
   return problem && { reason: problem.reason, message: `Head Pod ${head.metadata.name} ${problem.message}` };

@@ -61,6 +61,8 @@ export class World {
   hidden: Stored<Pod>[] = [];
   /** The API server has no such cluster any more, and the cache does not know yet. */
   deleted = false;
+  /** The cluster as the API server has it, where the cache lags behind. */
+  newer: Stored<RayCluster> | undefined;
   /** One line for each write, in order. */
   readonly writes: string[] = [];
   readonly events: EventSpec[] = [];
@@ -83,7 +85,11 @@ export class World {
     const observed = this.observed();
     const reply = (question: LiveQuestion): readonly KubeObject[] => {
       if (question.ask === "warnings") return this.warnings.filter(({ reason }) => reason === question.reason);
-      return question.kind === "Pod" ? [...this.pods, ...this.hidden] : this.deleted ? [] : [observed.cluster];
+      return question.kind === "Pod"
+        ? [...this.pods, ...this.hidden]
+        : this.deleted
+          ? []
+          : [this.newer ?? observed.cluster];
     };
     const live = new Map(observed.live);
     for (let rounds = 0; rounds < 5; rounds++) {

@@ -8,9 +8,10 @@ import { ANNOTATION, LABEL, NODE_TYPE } from "../../api/labels.ts";
 import type { KubeObject, OwnerReference, Stored } from "../../api/object.ts";
 import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
-import type { KubeEffect } from "../decision.ts";
+import type { KubeEffect, LiveQuestion } from "../decision.ts";
 import { dashboardAddress } from "../raycluster/names.ts";
 import { silenceOf } from "../raycluster/observe.ts";
+import { hasLostOneHead, hasOneHead, isFaultTolerant, oneHeadUID } from "../raycluster/oneHead.ts";
 import { PROVISIONING } from "../raycluster/status.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { isLeaving, ownerUID } from "./children.ts";
@@ -43,10 +44,20 @@ export const attemptAnnotations = (record: AttemptRecord): Record<string, string
   [LABEL.executionAttempt]: String(record.number),
 });
 
+/** Whether a second head would run the job of this attempt a second time, or beside the first one. */
+function wantsOneHead({ retryStrategy, submissionMode }: AttemptRecord, { spec, metadata }: RayJob): boolean {
+  const wanted = retryStrategy === "BlockingRecreate" || submissionMode === "SidecarMode";
+  return wanted && !isFaultTolerant(spec.rayClusterSpec, metadata.annotations);
+}
+
 /** Creates the RayCluster that the record names, from what spec says now. Kueue wants all labels and annotations on it. */
 export function createCluster(job: Stored<RayJob>, record: AttemptRecord): KubeEffect {
   const { name, namespace, labels, annotations } = job.metadata;
-  const own = { ...inherited(annotations), ...attemptAnnotations(record) };
+  const own = {
+    ...inherited(annotations),
+    ...attemptAnnotations(record),
+    ...(wantsOneHead(record, job) && { [ANNOTATION.oneHead]: "true" }),
+  };
   const object: RayCluster & KubeObject & { kind: "RayCluster"; apiVersion: string } = {
     apiVersion: "ray.io/v1",
     kind: "RayCluster",
@@ -85,6 +96,7 @@ function inherited(annotations: Record<string, string> | undefined): Record<stri
   const {
     "kubectl.kubernetes.io/last-applied-configuration": _,
     [ANNOTATION.submission]: __,
+    [ANNOTATION.oneHead]: ___,
     ...rest
   } = annotations ?? {};
   return rest;
@@ -104,6 +116,8 @@ export function readiness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod
   const trouble = troubleOf(cluster);
   if (trouble) return { ready: false, why: `Waiting for RayCluster ${name}: ${trouble}` };
   if (cluster.status?.state !== "ready" || !head) return { ready: false, why: waitingFor(name) };
+  // Where there may be one head only, it has to be that one.
+  if (hasOneHead(cluster) && head.metadata.uid !== oneHeadUID(cluster)) return { ready: false, why: waitingFor(name) };
   if (conditionOf(cluster, "HeadPodReady")?.status === "False") return { ready: false, why: waitingFor(name) };
   return { ready: true, head, since: readySince(head) };
 }
@@ -187,6 +201,29 @@ export function headFacts(
   }
   const lastEnd = endOf(pod);
   return { pod, lost: lossOf(pod, recordedUID, lastEnd), missing: false, changedAt: changedAt(pod), lastEnd };
+}
+
+/** Asked before a head that the cache does not show is believed to be gone. */
+export const headQuestion = (namespace: string, cluster: string): LiveQuestion => ({
+  ask: "list",
+  kind: "Pod",
+  namespace,
+  labels: { [LABEL.cluster]: cluster, [LABEL.nodeType]: NODE_TYPE.head },
+});
+
+/**
+ * Why a cluster that may have one head only will never be ready: that head is lost. `missing`: the cache shows none, which
+ * the API server has to confirm. A head out of reach may come back.
+ */
+export function lossOfOneHead(
+  cluster: Stored<RayCluster>,
+  pods: readonly Stored<Pod>[],
+): { readonly why: string; readonly missing: boolean } | undefined {
+  const uid = oneHeadUID(cluster);
+  if (!hasOneHead(cluster) || uid === undefined) return undefined;
+  const { pod, lost, missing } = headFacts(cluster, pods, uid);
+  const gone = !pod || pod.metadata.uid !== uid || isLeaving(pod) || hasLostOneHead(cluster, [pod]);
+  return gone && lost !== undefined ? { why: lost, missing } : undefined;
 }
 
 function lossOf(pod: Stored<Pod>, recordedUID: string | undefined, lastEnd: string | undefined): string | undefined {

@@ -5,14 +5,14 @@
  * May not: conclude. Where the cache shows no RayCluster, the API server is asked before that is evidence.
  * Next: verdict.ts.
  */
-import { ANNOTATION, LABEL, NODE_TYPE } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type LiveQuestion, questionKey } from "../decision.ts";
+import { isFaultTolerant } from "../raycluster/oneHead.ts";
 import { fromWire, type Instant } from "../time.ts";
 import { clusterStanding, findCluster, findSubmitter, isLeaving } from "./children.ts";
-import { headFacts, targetOf } from "./cluster.ts";
+import { headFacts, headQuestion, targetOf } from "./cluster.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayTarget } from "./ray.ts";
 import { isSelected, statusOf } from "./records.ts";
@@ -51,14 +51,7 @@ export function gather(
     if (object) found = { is: clusterStanding(object, observed, record), object };
   }
   const cluster = found.is === "absent" || found.is === "stranger" ? undefined : (found.object as Stored<RayCluster>);
-  const headQuestions: readonly LiveQuestion[] = [
-    {
-      ask: "list",
-      kind: "Pod",
-      namespace,
-      labels: { [LABEL.cluster]: record.rayClusterName ?? "", [LABEL.nodeType]: NODE_TYPE.head },
-    },
-  ];
+  const headQuestions = [headQuestion(namespace, record.rayClusterName ?? "")];
   const heads = observed.live.get(questionKey(headQuestions[0]!));
   const evidence: Evidence = {
     record,
@@ -72,7 +65,7 @@ export function gather(
         : { is: "absent" },
     answer: ray.answer,
     submit: ray.submit,
-    faultTolerant: isFaultTolerant(cluster),
+    faultTolerant: isFaultTolerant(cluster?.spec, cluster?.metadata.annotations),
     silentSince: fromWire(status.jobStatusCheckFailureStartTime),
     settings,
   };
@@ -86,7 +79,3 @@ function lossOf(is: ReturnType<typeof findCluster>["is"], record: AttemptRecord)
     ? `RayCluster ${record.rayClusterName} was replaced by one that does not belong to this RayJob`
     : `RayCluster ${record.rayClusterName} was deleted`;
 }
-
-const isFaultTolerant = (cluster: RayCluster | undefined): boolean =>
-  cluster?.spec.gcsFaultToleranceOptions !== undefined ||
-  cluster?.metadata.annotations?.[ANNOTATION.ftEnabled]?.toLowerCase() === "true";

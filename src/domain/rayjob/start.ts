@@ -19,7 +19,17 @@ import { beginAttempt } from "./attempt.ts";
 import { isBlocking } from "./barrier.ts";
 import { findCluster, isStill, left, remains } from "./children.ts";
 import { claim } from "./claim.ts";
-import { beingSubmitted, createCluster, headFacts, headsOf, mirror, readiness, targetOf } from "./cluster.ts";
+import {
+  beingSubmitted,
+  createCluster,
+  headFacts,
+  headQuestion,
+  headsOf,
+  lossOfOneHead,
+  mirror,
+  readiness,
+  targetOf,
+} from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { activeDeadline, type Deadline, preRunningDeadline } from "./deadlines.ts";
 import { type Failure, failWith } from "./ending.ts";
@@ -237,6 +247,8 @@ function handOver(
   cluster: Stored<RayCluster>,
   now: Instant,
 ): Decision<RayCommand> {
+  const lost = withoutHead(observed, status, record, cluster, now);
+  if (lost) return lost;
   const ready = readiness(cluster, observed.pods);
   if (!ready.ready) {
     const hopeless = isSelected(record) ? undefined : hopelessness(cluster, observed.pods, now);
@@ -281,6 +293,26 @@ function hopelessness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[],
   if (why === undefined) return undefined;
   const message = `RayCluster ${cluster.metadata.name} does not start: ${why}.`;
   return { reason: "SubmissionFailed", cause: "HeadPodFailed", message };
+}
+
+/** A cluster that has lost the one head it may have is never ready: the attempt fails at once, and may be retried. */
+function withoutHead(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  cluster: Stored<RayCluster>,
+  now: Instant,
+): Decision<RayCommand> | undefined {
+  const loss = lossOfOneHead(cluster, observed.pods);
+  if (!loss) return undefined;
+  const { namespace = "", name } = cluster.metadata;
+  const question = headQuestion(namespace, name);
+  const heads = loss.missing ? observed.live.get(questionKey(question)) : [];
+  if (!heads) return { summary: "is the head Pod really gone?", effects: [], events: [], ask: [question] };
+  if (heads.length > 0)
+    return { summary: "the cache lags: there is a head", effects: [], events: [], wakeAt: now + PATROL };
+  const message = `RayCluster ${name} lost its head Pod before the job was submitted, and may not have another: ${loss.why}.`;
+  return failWith(observed, status, record, { reason: "AppFailed", cause: "HeadPodLost", message }, now);
 }
 
 /** The cluster's status is copied only when the reason to wait changes: a copy at each step would be a write at each. */

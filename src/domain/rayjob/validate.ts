@@ -8,6 +8,7 @@
 import { LABEL } from "../../api/labels.ts";
 import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
 import { parseRuntimeEnv } from "../../api/runtimeEnv.ts";
+import { isFaultTolerant } from "../raycluster/oneHead.ts";
 import { clusterSpecProblems, inOneText, rayClusterProblems } from "../raycluster/validate.ts";
 import { selects } from "./records.ts";
 import { parseResources } from "./request.ts";
@@ -153,6 +154,7 @@ const rules: readonly SpecRule[] = [
     `${INVALID}rayClusterSpec.upgradeStrategy cannot be set for the RayCluster of a RayJob`,
   ),
   cluster,
+  restartedHead,
   (spec) => {
     const parsed = parseRuntimeEnv(spec.runtimeEnvYAML ?? "");
     return parsed.ok ? undefined : `failed to unmarshal RuntimeEnvYAML: ${spec.runtimeEnvYAML}: ${parsed.error}`;
@@ -201,6 +203,20 @@ function cluster({ rayClusterSpec }: RayJobSpec, job: RayJob): string | undefine
     ...rayClusterProblems(asCluster).metadata,
   ];
   return problems.length > 0 ? `${INVALID}${inOneText(problems)}` : undefined;
+}
+
+/** A head that kubelet restarts has forgotten its job, which would be submitted to it a second time. */
+function restartedHead({ rayClusterSpec, retryStrategy, submissionMode }: RayJobSpec, job: RayJob): string | undefined {
+  const policy = rayClusterSpec?.headGroupSpec.template.spec?.restartPolicy;
+  const by =
+    retryStrategy?.type === "BlockingRecreate"
+      ? "retryStrategy.type BlockingRecreate"
+      : submissionMode === "SidecarMode"
+        ? "submissionMode SidecarMode"
+        : undefined;
+  if (!by || !policy || policy === "Never" || isFaultTolerant(rayClusterSpec, job.metadata.annotations))
+    return undefined;
+  return `${INVALID}rayClusterSpec.headGroupSpec.template.spec.restartPolicy must be Never or absent with ${by}, whose head Pod is neither restarted nor replaced, but is ${policy}`;
 }
 
 /** Ray took metadata of a submission from 2.6.0 on. */
