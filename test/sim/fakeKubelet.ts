@@ -53,6 +53,9 @@ export interface KubeletOptions {
   readonly onEnded?: (pod: Stored<Pod>) => void;
 }
 
+/** The node's controller waits so long before it evicts. */
+const EVICTION = 300_000;
+
 interface Run {
   pod: Stored<Pod>;
   readonly behaviour: PodBehaviour;
@@ -118,13 +121,36 @@ export class FakeKubelet {
     this.#after(run.behaviour.ready, run, "running", () => this.#beReady(run));
   }
 
-  /** The Pod's node is lost: the API server learns nothing more, save that the Pod is not Ready as far as one knows. */
-  async lose(uid: string): Promise<void> {
+  /**
+   * The Pod's node is lost. No kubelet tells of it any more; the node's controller takes Ready away (`unknown`: in the
+   * form of long ago), and after five minutes it evicts: the Pod is to be deleted, and stays in Terminating, since nobody
+   * is there to confirm its end. That ends with `comesBack`, or when an administrator removes the Pod by force.
+   */
+  async lose(uid: string, form: "taken away" | "unknown" = "taken away"): Promise<void> {
     const run = this.#runs.get(uid);
     if (run?.phase !== "running") return;
     this.#stopContainers(run);
     run.terminating = true;
-    await this.#write(run, { conditions: this.#conditions(run, "Unknown", "NodeStatusUnknown") });
+    const { conditions = [] } = run.pod.status ?? {};
+    const lastTransitionTime = toWire(this.#options.clock.now());
+    const silent = conditions.map((condition) => {
+      if (condition.type !== "Ready") return condition;
+      const { reason: _, message: __, ...rest } = condition;
+      return form === "unknown"
+        ? ({ ...rest, status: "Unknown", reason: "NodeStatusUnknown", lastTransitionTime } as const)
+        : ({ ...rest, status: "False", lastTransitionTime } as const);
+    });
+    await this.#write(run, { conditions: silent });
+    this.#after(EVICTION, run, undefined, async () => {
+      const { namespace, name } = run.pod.metadata;
+      await this.#client.delete(pods, namespace, name, { uid }).catch(ignoreGone);
+    });
+  }
+
+  /** The lost node of this Pod reports again, after a restart: whatever was to be deleted there is gone. */
+  async comesBack(uid: string): Promise<void> {
+    const run = this.#runs.get(uid);
+    if (run) await this.#terminate(run);
   }
 
   #see(pod: Stored<Pod>): void {
@@ -229,13 +255,15 @@ export class FakeKubelet {
     });
   }
 
-  #conditions(run: Run, ready: boolean | "Unknown", reason?: string): PodStatus["conditions"] {
-    const status = ready === "Unknown" ? "Unknown" : ready ? "True" : "False";
+  #conditions(run: Run, ready: boolean, reason?: string): PodStatus["conditions"] {
+    const status = ready ? "True" : "False";
     const old = run.pod.status?.conditions?.find(({ type }) => type === "Ready");
     const lastTransitionTime = old?.status === status ? old.lastTransitionTime : toWire(this.#options.clock.now());
+    const why = reason && { reason };
     return [
       { type: "PodScheduled", status: "True", lastTransitionTime: run.pod.metadata.creationTimestamp },
-      { type: "Ready", status, lastTransitionTime, ...(reason && { reason }) },
+      { type: "ContainersReady", status, lastTransitionTime, ...why },
+      { type: "Ready", status, lastTransitionTime, ...why },
     ];
   }
 

@@ -165,6 +165,11 @@ describe.each(["K8sJobMode", "HTTPMode"] as const)("a RayJob in %s", (submission
   it.each([
     ["its head's node is lost", (w: World, uid: string) => w.kubelet.lose(uid), "out of reach"],
     [
+      "its head's node is lost, and said to be unknown",
+      (w: World, uid: string) => w.kubelet.lose(uid, "unknown"),
+      "out of reach",
+    ],
+    [
       "its head is evicted",
       (w: World, uid: string) => w.kubelet.end(uid, { exitCode: 137, podReason: "Evicted" }),
       "Evicted",

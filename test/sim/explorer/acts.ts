@@ -91,6 +91,11 @@ async function deleteCluster(life: Life, propagation: "Background" | "Foreground
   if (life.lifecycle.cluster) later(life, 2 * MINUTE, () => quietly(life.createCluster()));
 }
 
+async function lose(life: Life, pod: Stored<Pod>, milliseconds: number, end: (pod: Stored<Pod>) => Promise<unknown>) {
+  await life.world.kubelet.lose(pod.metadata.uid);
+  later(life, milliseconds, () => end(pod));
+}
+
 const hasHead = (life: Life) => life.world.ray.heads.size > 0;
 const head = (life: Life) => runningPod(life, NODE_TYPE.head);
 const remove = (life: Life, pod: Stored<Pod>) =>
@@ -206,12 +211,27 @@ export const acts: readonly Act[] = [
     name: "lose-head",
     changesEnd: true,
     can: (l) => head(l) !== undefined,
-    async act(life) {
-      const pod = head(life)!;
-      await life.world.kubelet.lose(pod.metadata.uid);
-      // The node's controller removes what was there.
-      later(life, 5 * MINUTE, () => remove(life, pod));
-    },
+    // It comes back after its Pods were evicted.
+    act: (l) => lose(l, head(l)!, 8 * MINUTE, (pod) => l.world.kubelet.comesBack(pod.metadata.uid)),
+  },
+  {
+    name: "lose-head-for-good",
+    changesEnd: true,
+    can: (l) => head(l) !== undefined,
+    // Somebody removes the Pod by force, late.
+    act: (l) => lose(l, head(l)!, 30 * MINUTE, (pod) => remove(l, pod)),
+  },
+  {
+    name: "lose-worker",
+    changesEnd: false,
+    can: (l) => runningPod(l, NODE_TYPE.worker) !== undefined,
+    act: (l) => lose(l, runningPod(l, NODE_TYPE.worker)!, 30 * MINUTE, (pod) => remove(l, pod)),
+  },
+  {
+    name: "lose-submitter",
+    changesEnd: true,
+    can: (l) => runningPod(l, undefined) !== undefined,
+    act: (l) => lose(l, runningPod(l, undefined)!, 8 * MINUTE, (pod) => l.world.kubelet.comesBack(pod.metadata.uid)),
   },
   {
     name: "evict-worker",
