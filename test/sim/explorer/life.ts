@@ -8,9 +8,10 @@
 import type { Pod } from "../../../src/api/kubernetes.ts";
 import { LABEL } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
-import type { RayJob } from "../../../src/api/rayjob.ts";
+import type { RayJob, RayJobSpec } from "../../../src/api/rayjob.ts";
 import { configFrom } from "../../../src/config.ts";
 import type { RayCommand } from "../../../src/domain/rayjob/ray.ts";
+import { sleep } from "../../../src/machinery/clock.ts";
 import type { PassTrace } from "../../../src/machinery/controller.ts";
 import { rayClusters, rayJobs } from "../../../src/machinery/kube/resources.ts";
 import type { KubeRequest, Transport } from "../../../src/machinery/kube/transport.ts";
@@ -48,7 +49,17 @@ export interface Outcome {
   readonly violations: readonly string[];
 }
 
+/** What a user does, so many milliseconds after his last act (or the creation). */
+export type Move = { readonly after: number } & (
+  | { readonly edit: Partial<Record<keyof RayJobSpec, unknown>> }
+  | { readonly act: string }
+);
+
 export interface LifeOptions {
+  /** Done beside whatever the schedule has happen; the life is not over before. */
+  readonly user?: readonly Move[];
+  /** Instead of the lifecycle's. */
+  readonly jobs?: Lifecycle["jobs"];
   /** States whose future is known. */
   readonly seen?: ReadonlyMap<string, Future>;
   /** Told of everything that happens, for a timeline. */
@@ -106,7 +117,7 @@ export class Life implements Surroundings {
     this.#options = options;
     this.#chooser = new Chooser(deviations);
     this.#script = [...this.lifecycle.script];
-    this.#jobs = [...this.lifecycle.jobs];
+    this.#jobs = [...(options.jobs ?? this.lifecycle.jobs)];
     this.world = new World({
       pod: (pod) => {
         // A submitter takes its time to go, as one that ends a connection does.
@@ -163,6 +174,7 @@ export class Life implements Surroundings {
       if (this.lifecycle.cluster === "there") await this.createCluster();
       await this.create();
       await settle();
+      if (this.#options.user) void this.#followUser(this.#options.user);
       let exhaustedAt: number | undefined;
       for (let steps = 0; ; steps++) {
         if (this.#changed) {
@@ -369,6 +381,22 @@ export class Life implements Surroundings {
 
   get #job(): Stored<RayJob> | undefined {
     return this.world.kube.storage.all("ray.io/rayjobs")[0] as Stored<RayJob> | undefined;
+  }
+
+  async #followUser(moves: readonly Move[]): Promise<void> {
+    const done = this.begin();
+    for (const move of moves) {
+      await sleep(this.clock, move.after);
+      this.#tell("user", () => JSON.stringify(move));
+      if ("act" in move) {
+        if (actOf(move.act).can(this)) await actOf(move.act).act(this);
+        continue;
+      }
+      if (move.edit.suspend === false && this.#job?.spec.suspend) this.oracles.resumed();
+      // What the API server refuses was worth a try.
+      await this.world.client.patch(rayJobs, "default", "demo", { spec: move.edit }).catch(() => {});
+    }
+    done();
   }
 
   async #followScript(): Promise<void> {

@@ -55,6 +55,8 @@ export class Oracles {
   #lease = { holder: "", until: 0 };
   readonly #selected: SelectedCluster;
   #resumes = 0;
+  /** The highest `backoffLimit` that a RayJob ever had. */
+  readonly #limits = new Map<string, number>();
   #complained = false;
   /** Nobody led for long: what had to be done within a time was not. */
   leaderless = false;
@@ -299,9 +301,12 @@ export class Oracles {
     for (const record of now.attempts ?? []) if (record.endTime) told.add(`end of attempt ${record.number}`);
     const from = before.executionAttempt ?? -1;
     const to = now.executionAttempt ?? -1;
-    const limit = (spec.backoffLimit ?? 0) + this.#resumes;
+    // A limit that is lowered when a further attempt has been promised comes too late for that one.
+    const retries = Math.max(spec.backoffLimit ?? 0, this.#limits.get(uid) ?? 0);
+    this.#limits.set(uid, retries);
+    const limit = retries + this.#resumes;
     if (to > limit) this.#violated(`${name}: attempt ${to}, with ${limit} further ones allowed`);
-    if ((now.failed ?? 0) > (spec.backoffLimit ?? 0) + 1) this.#violated(`${name}: failed ${now.failed} times`);
+    if ((now.failed ?? 0) > retries + 1) this.#violated(`${name}: failed ${now.failed} times`);
     if (to > from) {
       for (const resource of [CLUSTER, JOB]) {
         for (const left of this.#all(resource).filter((object) => rayJobOf(object) === uid)) {
@@ -343,7 +348,7 @@ export class Oracles {
   }
 
   /** The verdict is held against what Ray would have said in that moment. */
-  #verdict({ metadata: { name, uid }, status = {}, spec }: Stored<RayJob>, phase: string): void {
+  #verdict({ metadata: { name, uid }, status = {} }: Stored<RayJob>, phase: string): void {
     const record = status.attempts?.at(-1);
     const heads = [...this.#world.ray.heads].filter(([, head]) => head.jobs.has(record?.jobId ?? ""));
     const jobs = heads.map(([pod, head]) => ({ pod, head, job: head.jobs.get(record?.jobId ?? "")! }));
@@ -361,7 +366,7 @@ export class Oracles {
     if (!mine || this.rayDisturbed) return;
     const says = mine.job.status;
     const stopped = this.#stopped.has(record?.jobId ?? "");
-    const overdue = status.reason === "DeadlineExceeded" && spec.activeDeadlineSeconds !== undefined && stopped;
+    const overdue = status.reason === "DeadlineExceeded" && stopped;
     if (phase !== "Complete" && (says === "SUCCEEDED" || (says === "RUNNING" && !overdue))) {
       this.#violated(`${name}: ${phase} (${status.reason}), and Ray says ${says}`);
     }
