@@ -70,7 +70,8 @@ export class Explorer {
     const account = this.account(name);
     this.#ends.set(name, root.end);
     const { phase } = JSON.parse(root.end) as { phase: string };
-    if (phase !== lifecycle.end) {
+    // A life that was broken off at a violation has no end to speak of.
+    if (root.violations.length === 0 && phase !== lifecycle.end) {
       this.#report({ seed: name, sentences: [`it ends as ${phase}, not as ${lifecycle.end}`] });
     }
     account.choicePoints = root.points.length;

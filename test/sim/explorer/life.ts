@@ -41,7 +41,7 @@ export interface Outcome {
   readonly points: readonly Point[];
   /** Alternatives at the points that were not met any more because the rest of the life is known. */
   readonly alternativesAfter: number;
-  /** States, each with the number of points before it. */
+  /** States since the last fault, each with the number of points before it: from all of them it came to this end by itself. */
   readonly states: readonly (readonly [state: string, points: number])[];
   /** The end in one text; of a life cut short, the end of the one it joined. */
   readonly end: string;
@@ -180,10 +180,11 @@ export class Life implements Surroundings {
         if (this.#changed) {
           this.#changed = false;
           const state = fingerprint(this.world, this.#replicas, this.#toCome());
-          states.push([state, this.#chooser.points.length]);
           if (!this.#chooser.exhausted || this.#underWay > 0) before.add(state);
-          else if (!before.has(state)) {
-            joined = this.#options.seen?.get(state);
+          else {
+            // Only what lies after the last fault tells how it goes on from there by itself: that it settles.
+            states.push([state, this.#chooser.points.length]);
+            if (!before.has(state)) joined = this.#options.seen?.get(state);
             if (joined) break;
           }
           await this.#followScript();

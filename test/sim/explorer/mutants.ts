@@ -319,7 +319,12 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a release told from the cache",
     file: job("finish"),
-    replace: [['{ ask: "list", kind: "Pod", namespace, labels: ours },', ""]],
+    replace: [
+      [
+        '  const waiting = unproven(found, now);\n  if (waiting) return waiting;\n  if (found.is === "left") {',
+        '  if (found.is === "left") {',
+      ],
+    ],
     in: ["head-lost-for-good"],
     faults: ["late-40"],
   },
