@@ -5,13 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { KubeObject } from "../../src/api/object.ts";
-import { type Rule, type RuleId, rules } from "../../src/api/rules.ts";
-import cases from "../../src/api/testdata/rules.json" with { type: "json" };
+import { placed, ruleCases } from "../../src/api/testdata/rules.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import { rayClusters, rayJobs, resourcePath } from "../../src/machinery/kube/resources.ts";
-import { clusterSpec, rayJob } from "../support/manifests.ts";
+import { rayCluster, rayJob } from "../support/manifests.ts";
 import { temporaryFolder } from "./controlPlane.ts";
 
 const transport = new HttpTransport(loadKubeconfig(inject("controlPlane")));
@@ -27,16 +25,11 @@ describe("a rule refuses on the API server what it refuses in the controller", (
     await transport.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: namespace } } });
   });
 
-  /** One per place where the rule hangs; the same rule may stand in a RayJob and in its cluster. */
-  const everywhere = cases.flatMap(({ rule, ...values }) =>
-    (rules[rule as RuleId] as Rule).paths.map((path) => ({ rule: rules[rule as RuleId] as Rule, path, ...values })),
-  );
-
-  it.each(everywhere)("$rule.id at $path, of $self before $old", async ({ rule, path, self, old, holds }) => {
-    const [kind, ...steps] = path.split(".");
+  it.each(ruleCases)("$rule.id at $path, of $self before $old", async (one) => {
+    const { rule, kind, self, old, holds } = one;
     const type = kind === "RayJob" ? rayJobs : rayClusters;
-    const whole = (value: unknown) => placed(kind === "RayJob" ? rayJob() : rayCluster(), steps, value);
-    const name = `case-${everywhere.findIndex((one) => one.path === path && one.self === self && one.old === old)}`;
+    const whole = (value: unknown) => placed<object>(kind === "RayJob" ? rayJob() : rayCluster("demo"), one, value);
+    const name = `case-${ruleCases.indexOf(one)}`;
     const metadata = { name, namespace };
     if (old !== undefined) {
       // Under a rule that a value never changes, the one before is any other; it must be stored, so that it counts.
@@ -99,27 +92,3 @@ describe("kubectl", () => {
     await run("delete", "rayjob", "applied");
   });
 });
-
-const rayCluster = (): KubeObject =>
-  ({
-    apiVersion: "ray.io/v1",
-    kind: "RayCluster",
-    metadata: { name: "demo" },
-    spec: clusterSpec(),
-  }) as KubeObject;
-
-/** The object with `value` at a path; `name[]` is a list of one element. */
-function placed(object: KubeObject, steps: readonly string[], value: unknown): KubeObject {
-  const merge = (here: unknown, [step, ...rest]: readonly string[]): unknown => {
-    // Beside what stands there: a rule about some fields leaves the others.
-    if (step === undefined) return isMap(here) && isMap(value) ? { ...here, ...value } : value;
-    const name = step.replace("[]", "");
-    const before = isMap(here) ? here : {};
-    const inner = merge(before[name], rest);
-    return { ...before, [name]: step.endsWith("[]") ? [{ policy: "DeleteCluster", ...(inner as object) }] : inner };
-  };
-  return merge(object, steps) as KubeObject;
-}
-
-const isMap = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,6 +1,8 @@
 // Which RayJobs are refused, and in which words.
 import { describe, expect, it } from "vitest";
 import type { RayJobSpec } from "../../api/rayjob.ts";
+import { placed, ruleCases } from "../../api/testdata/rules.ts";
+import { isElsewhere } from "./observe.ts";
 import { rayJob } from "./testing.ts";
 import { validateRayJob } from "./validate.ts";
 
@@ -154,4 +156,19 @@ it.each<[string, Partial<RayJobSpec>]>([
   ],
 ])("%s is accepted", (_, spec) => {
   expect(validateRayJob(rayJob(spec))).toBeUndefined();
+});
+
+describe("the API server's rules, which an older CRD does not have,", () => {
+  // What changed cannot be seen here; and whoever a RayCluster is left to, its own controller sees.
+  const here = ruleCases.filter(({ kind, old, path }) => kind === "RayJob" && !old && !path.includes("managedBy"));
+
+  it.each(here)("are kept here, too: $rule.id at $path, of $self", (one) => {
+    const said = validateRayJob(placed(rayJob(), one, one.self))?.text;
+    if (one.holds) expect(said ?? "").not.toContain(one.rule.message);
+    else expect(said).toBeDefined();
+  });
+
+  it("let nobody but MultiKueue have a RayJob; one of somebody else's is left alone", () => {
+    expect(isElsewhere(rayJob({ managedBy: "someone-else" }))).toBe(true);
+  });
 });
