@@ -62,6 +62,18 @@ export const lifecycles: readonly Lifecycle[] = [
     },
   },
   {
+    name: "fails, and is tried again when nothing of its first try is left",
+    modes: BOTH,
+    scripts: () => ({ jobs: [bad(), soon()] }),
+    async live(stage, submissionMode) {
+      await stage.create({ submissionMode, backoffLimit: 2, retryStrategy: { type: "BlockingRecreate" } });
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ executionAttempt: 1, failed: 1, succeeded: 1, jobStatus: "SUCCEEDED" });
+      await stage.released();
+      expect(stage.submissions).toHaveLength(2);
+    },
+  },
+  {
     name: "fails as often as it may, and no oftener",
     modes: BOTH,
     scripts: () => ({ jobs: [bad(), bad(), bad()] }),
@@ -204,6 +216,57 @@ export const lifecycles: readonly Lifecycle[] = [
       expect(job.status).toMatchObject({ executionAttempt: 0, succeeded: 1, failed: 0 });
       await stage.released();
       expect(stage.submissions).toHaveLength(2);
+    },
+  },
+  {
+    name: "on somebody else's cluster succeeds, and leaves it as it was",
+    modes: BOTH,
+    async live(stage, submissionMode) {
+      await stage.share();
+      const was = stage.shared;
+      await stage.select({ submissionMode });
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ jobStatus: "SUCCEEDED", executionAttempt: 0, succeeded: 1 });
+      await stage.condition("ResourcesReleased", "True");
+      expect(stage.submissions).toHaveLength(1);
+      expect(stage.shared).toEqual(was);
+    },
+  },
+  {
+    name: "on somebody else's cluster is suspended while it runs, and runs to its end when resumed",
+    modes: BOTH,
+    scripts: () => ({ jobs: [long, soon()] }),
+    async live(stage, submissionMode) {
+      await stage.share();
+      const was = stage.shared;
+      await stage.select({ submissionMode });
+      await stage.running();
+      await stage.change({ suspend: true });
+      await stage.phase("Suspended");
+      expect([...stage.ray!.jobs.values()].every(({ status }) => status === "STOPPED")).toBe(true);
+      await stage.change({ suspend: false });
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ executionAttempt: 1, failed: 0, succeeded: 1 });
+      expect(stage.submissions).toHaveLength(2);
+      expect(stage.shared).toEqual(was);
+    },
+  },
+  {
+    name: "on somebody else's cluster is deleted while it runs: stopped in Ray, and the cluster lives",
+    modes: BOTH,
+    scripts: () => ({ jobs: [long] }),
+    async live(stage, submissionMode) {
+      await stage.share();
+      const was = stage.shared;
+      await stage.select({ submissionMode });
+      await stage.running();
+      await stage.delete();
+      await stage.until("the RayJob and its submitter to be gone", () => !stage.job && stage.of(jobs).length === 0);
+      await stage.until("the job to be stopped", () =>
+        [...stage.ray!.jobs.values()].every(({ status }) => status === "STOPPED"),
+      );
+      expect(stage.submissions).toHaveLength(1);
+      expect(stage.shared).toEqual(was);
     },
   },
 ];

@@ -340,6 +340,50 @@ describe.concurrent("a RayJob", () => {
   });
 });
 
+describe.concurrent("the next attempt", () => {
+  report(
+    "does not start while a worker of the last one is still Terminating, where BlockingRecreate asks for that (B05)",
+    () => ({
+      jobs: [fails(300, "exit code 7"), long],
+      pod: ({ metadata: { labels } }) => ({
+        ...swift,
+        ...(labels?.["ray.io/node-type"] === "worker" &&
+          labels["ray.io/execution-attempt"] === "0" && { terminate: Number.POSITIVE_INFINITY }),
+      }),
+    }),
+    async (stage) => {
+      await stage.create({ backoffLimit: 2, retryStrategy: { type: "BlockingRecreate" } });
+      const worker = await stage.until("a worker", () =>
+        stage.pods.find(({ metadata }) => metadata.labels?.["ray.io/node-type"] === "worker"),
+      );
+      const blocked = await stage.status("blocked", ({ conditions }) =>
+        Boolean(conditions?.some(({ type, reason }) => type === "Retrying" && reason === "Blocked")),
+      );
+      expect(condition(blocked, "Retrying")?.message).toContain(worker.metadata.name);
+      await stage.until("nothing but the worker to be left", () =>
+        stage.pods.every(({ metadata }) => metadata.uid === worker.metadata.uid),
+      );
+      await stage.kill(worker);
+      await stage.running();
+      await stage.change({ suspend: true });
+      await stage.phase("Suspended");
+      await stage.change({ suspend: false });
+      const { status } = await stage.phase("Complete");
+      expect(status).toMatchObject({ executionAttempt: 2, failed: 1 });
+
+      const past = world.history.versions(stage.namespace);
+      const gone = past.findIndex(
+        ({ type, object }) => type === "DELETED" && object.metadata.uid === worker.metadata.uid,
+      );
+      const attempt = ({ object: { metadata } }: (typeof past)[number]) =>
+        metadata.labels?.["ray.io/execution-attempt"];
+      expect(past.findIndex((version) => attempt(version) === "1")).toBeGreaterThan(gone);
+      const numbers = stage.past(({ status }) => status?.executionAttempt ?? -1);
+      expect(numbers).toEqual([-1, 0, 1, 2]);
+    },
+  );
+});
+
 describe.concurrent("a RayCluster that others share", () => {
   for (const [how, job, phase] of [
     ["succeeds", soon(), "Complete"],
