@@ -32,7 +32,7 @@ import { targetOf } from "./cluster.ts";
 import { findCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand, type RayJobInfo, type RayTarget } from "./ray.ts";
-import { isSelected, statusOf } from "./records.ts";
+import { aboutItFrom, isSelected, statusOf } from "./records.ts";
 
 /** From the beginning to the end of it all, whatever Ray says. */
 export const HALT_PATIENCE: Duration = seconds(60);
@@ -158,6 +158,7 @@ function wordOf(
     return { why: `Ray runs in another session (${session}) than the one it was submitted to` };
   }
   if (job.kind === "known") {
+    if (requestedAt < aboutItFrom(record)) return undefined;
     return isTerminal(job.info.status) ? { why: `Ray says ${job.info.status}`, info: job.info } : undefined;
   }
   if (job.kind === "none" || stop?.finishedAt === undefined || requestedAt < stop.finishedAt) return undefined;

@@ -14,7 +14,7 @@ import { activeDeadline, isBeingStopped } from "./deadlines.ts";
 import { mayRunOn } from "./halt.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal, type PollPace, type RayInterest, type RayTarget } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { aboutItFrom, currentRecord, statusOf } from "./records.ts";
 import { submitterState } from "./submitter.ts";
 import { DEAD_NODE_PATIENCE } from "./verdict.ts";
 
@@ -77,6 +77,7 @@ function whileRunning(
   const silent = fromWire(status.jobStatusCheckFailureStartTime);
   const facts = [
     head.changedAt,
+    aboutItFrom(record),
     submitterEnd,
     ray.submit?.finishedAt === undefined ? undefined : ray.submit.finishedAt + 1,
     ray.stop?.finishedAt === undefined ? undefined : ray.stop.finishedAt + seconds(5),

@@ -6,7 +6,7 @@
  */
 import { LABEL } from "../../api/labels.ts";
 import type { AttemptRecord, RayJob, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
-import { type Instant, toWire } from "../time.ts";
+import { fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { generatedName } from "./names.ts";
 import type { ObservedRayJob } from "./observe.ts";
 
@@ -18,6 +18,15 @@ export const selects = (spec: RayJobSpec): boolean => Object.keys(spec.clusterSe
 
 /** Whether the attempt runs on a RayCluster that is not its own: never made, changed, labelled or deleted by it. */
 export const isSelected = (record: AttemptRecord | undefined): boolean => record?.ownsCluster === false;
+
+/**
+ * From when on Ray's answers are about the attempt's job. On a selected cluster its id may have been another job's, so what
+ * was asked before the submission was journalled does not count; a wire time is rounded down.
+ */
+export const aboutItFrom = (record: AttemptRecord): Instant =>
+  isSelected(record)
+    ? (fromWire(record.submissionStartTime) ?? Number.NEGATIVE_INFINITY) + seconds(1)
+    : Number.NEGATIVE_INFINITY;
 
 export const statusOf = (job: RayJob): RayJobStatus => job.status ?? {};
 

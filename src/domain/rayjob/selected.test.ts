@@ -345,6 +345,15 @@ describe("the end on a selected cluster", () => {
     expect(conditionOf(over.status, "ResourcesReleased")).toBe("True Released");
   });
 
+  it("that Ray told before the submission was journalled is another job's", () => {
+    const unseen = submitted(theirs);
+    const told = (time: string) => scene({ record: unseen, ray: { answer: says("STOPPED", { at: time }) }, jobs: [] });
+    expect(statusOf(decide(told("12:00:30"), at("12:00:31"))).jobDeploymentStatus).not.toBe("Complete");
+    expect(statusOf(decide(told("12:00:31"), at("12:00:32"))).jobDeploymentStatus).toBe("Complete");
+    const interest = rayInterest(told("12:00:30"), at("12:00:31"));
+    expect(interest?.notBefore).toBe(at("12:00:31"));
+  });
+
   it("of the cluster is told in words", () => {
     const decision = decide(scene({ rayClusters: [], pods: [], ray: { answer: silence() } }), NOW);
     expect(conditionOf(decision.status, "Failed")).toBe("True RayClusterLost");

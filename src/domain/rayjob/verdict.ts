@@ -12,6 +12,7 @@ import { type Duration, fromWire, type Instant, seconds, since } from "../time.t
 import type { HeadFacts } from "./cluster.ts";
 import type { FailureCause } from "./conditions.ts";
 import { isTerminal, type RayAnswer, type RayJobInfo, type RayOutcome } from "./ray.ts";
+import { aboutItFrom } from "./records.ts";
 import type { Submitter } from "./submitter.ts";
 
 /** How long a driver's node must look dead before the attempt is given up. Ray needs a few heartbeats to be sure. */
@@ -112,7 +113,9 @@ type Seen = ReturnType<typeof see>;
 function see(evidence: Evidence, now: Instant) {
   const { record, head, submitter, submit, silentSince, settings } = evidence;
   // Where Ray's tables survive the head, an answer from before its loss stays true; the head is only a way to ask.
-  const fresh = evidence.answer && evidence.answer.requestedAt >= head.changedAt ? evidence.answer : undefined;
+  const { answer } = evidence;
+  const isAboutIt = answer?.job.kind !== "known" || answer.requestedAt >= aboutItFrom(record);
+  const fresh = answer && isAboutIt && answer.requestedAt >= head.changedAt ? answer : undefined;
   const job = fresh?.job;
   const info = job?.kind === "known" ? job.info : undefined;
   const asked = fresh?.requestedAt ?? Number.NEGATIVE_INFINITY;

@@ -184,6 +184,12 @@ export const lifecycles: readonly Lifecycle[] = [
     { jobId: "mine", ...HTTP },
     { jobs: [long, short], script: [...once("Running", "suspend", "running"), ...once("Suspended", "resume")] },
   ),
+  selecting(
+    "recreated-with-its-id",
+    "Failed",
+    { jobId: "mine" },
+    { jobs: [long], script: once("Running", "recreate", "running") },
+  ),
   selecting("deadline", "Failed", { activeDeadlineSeconds: 20 }, { jobs: [runsForEver] }),
   selecting("head-lost", "Failed", {}, { jobs: [long], script: once("Running", "delete-head", "running") }),
   selecting(

@@ -390,4 +390,46 @@ export const mutants: readonly Mutant[] = [
     replace: [["if (!job.metadata.finalizers?.includes(FINALIZER.rayJob)) return addFinalizer(observed);", ""]],
     in: ["delete-in-running"],
   },
+  // A cluster that somebody else made.
+  {
+    name: "a stop before the submitter is gone",
+    file: job("halt"),
+    replace: [["if (stop === undefined && now < last) {", "if (false) {"]],
+    in: ["selector-delete-mid-run"],
+  },
+  {
+    name: "a finalizer that waits for Ray's word as long as it takes",
+    file: job("halt"),
+    replace: [["if (bound !== undefined && now >= bound)", "if (false)"]],
+    in: ["selector-delete-mid-run"],
+    faults: ["dashboard-gone"],
+  },
+  {
+    name: "somebody else's job taken over",
+    file: job("start"),
+    replace: [["if (taken) return taken;", ""]],
+    in: ["selector-recreated-with-its-id"],
+  },
+  {
+    name: "a selected cluster deleted at the end",
+    file: job("finish"),
+    replace: [
+      ["due === undefined || isSelected(record)", "due === undefined"],
+      [": some.rayClusters\n", ": observed.rayClusters\n"],
+    ],
+    in: ["selector-success"],
+  },
+  {
+    name: "the end of an earlier attempt's job taken for this one's",
+    file: job("verdict"),
+    replace: [["const isAboutIt =", "const isAboutIt = true ||"]],
+    in: ["selector-suspend-resume"],
+    faults: ["rival"],
+  },
+  {
+    name: "a suspension that leaves the job to the cluster",
+    file: job("suspend"),
+    replace: [['if (halted?.is === "under way") return halted.decision;', ""]],
+    in: ["selector-suspend-resume"],
+  },
 ];

@@ -194,7 +194,7 @@ export class Oracles {
   #stored(change: Change): void {
     const { resource, type, object, old } = change;
     if (resource === LEASE && type !== "DELETED") this.#leaseStored(object as Lease, old as Lease | undefined);
-    this.#selected.stored(change);
+    this.#selected.stored(change, this.leaderless);
     if (resource === RAYJOB) this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined, type);
     if (type === "DELETED" || object.metadata.deletionTimestamp) this.#leaves(object.metadata.uid);
     if (resource === POD) this.#submitterRuns(object as unknown as Stored<Pod>);

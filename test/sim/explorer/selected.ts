@@ -18,6 +18,8 @@ import { GIVEN_UP_MARK } from "./replica.ts";
 export const SHARED = "shared";
 /** From here on a stop is sent, whatever is still there; 60 s are promised for all of it. */
 const LAST_MOMENT = 45_000;
+/** So soon a RayJob that is deleted is gone, though a watch were late and a request slow. */
+const GONE_BY = 150_000;
 /** Annotations that the RayCluster's own controller writes. */
 const OWN_ANNOTATIONS = new Set(["raykeeper.dev/pod-failures"]);
 
@@ -31,6 +33,8 @@ export class SelectedCluster {
   readonly #violated: (what: string) => void;
   /** Attempts that Ray was asked to stop, by RayJob and number. */
   readonly #stopped = new Set<string>();
+  /** Which attempt's record it was that Ray took a job for, by the job's id. */
+  readonly #taken = new Map<string, string>();
   /** Jobs that nobody may leave running: of RayJobs that are gone. */
   readonly #abandoned = new Set<string>();
   /** A request that had been given up made a submitter after all: what it submits, nobody can prevent. */
@@ -54,17 +58,29 @@ export class SelectedCluster {
     }
   }
 
-  stored({ resource, type, object }: Change): void {
+  /** `leaderless`: nobody led for long, so nothing was done in time. */
+  stored({ resource, type, object }: Change, leaderless: boolean): void {
     if (resource === "batch/jobs" && type === "ADDED" && object.metadata.annotations?.[GIVEN_UP_MARK]) {
       this.#hasStray = true;
     }
-    if (resource === "ray.io/rayjobs" && type === "DELETED") {
-      const record = (object as unknown as Stored<RayJob>).status?.attempts?.at(-1);
-      if (record?.ownsCluster === false && record.jobId) this.#abandoned.add(record.jobId);
-    }
+    if (resource === "ray.io/rayjobs") this.#rayJob(object as unknown as Stored<RayJob>, type, leaderless);
     const named = object.metadata.labels?.[LABEL.cluster] === SHARED || object.metadata.name === SHARED;
     if (named && object.metadata.labels?.[LABEL.rayJobUID] !== undefined) {
       this.#violated(`${object.kind} ${object.metadata.name} of the selected cluster is labelled as a RayJob's`);
+    }
+  }
+
+  #rayJob(job: Stored<RayJob>, type: Change["type"], leaderless: boolean): void {
+    const record = job.status?.attempts?.at(-1);
+    if (record?.ownsCluster !== false || !record.jobId) return;
+    const { jobId } = record;
+    if (type === "DELETED") {
+      this.#abandoned.add(jobId);
+      const took = this.#world.clock.now() - Date.parse(job.metadata.deletionTimestamp ?? "");
+      if (took > GONE_BY && !leaderless) this.#violated(`a deleted RayJob was kept for ${took / 1000} s`);
+    }
+    if (record.observedTime !== undefined && this.#taken.get(jobId) !== nameOf({ job, record })) {
+      this.#violated(`attempt ${record.number} takes ${jobId} for its own, which it did not submit`);
     }
   }
 
@@ -80,6 +96,7 @@ export class SelectedCluster {
   /** Ray has taken the job. */
   submitted(id: string): void {
     const found = this.attemptOf(id);
+    if (found) this.#taken.set(id, nameOf(found));
     if (this.#hasStray || found?.record.submissionMode === "HTTPMode") return;
     if (!found) {
       if (this.#abandoned.has(id)) this.#violated(`${id} was submitted, and its RayJob is gone`);
