@@ -378,8 +378,10 @@ function observeRayJob(
 ): ObservedRayJob {
   const { namespace = "", name, uid } = job.metadata;
   // Of a RayJob that KubeRay ran, the number is read out of what it wrote.
-  const attempt = currentRecord({ job })?.number;
-  const clusterName = job.status?.rayClusterName;
+  const record = currentRecord({ job });
+  const attempt = record?.number;
+  // While suspended only the record names it, and a selected cluster may yet have to be told to stop the job.
+  const clusterName = job.status?.rayClusterName || record?.rayClusterName;
   const ofCluster = <T extends KubeObject>(store: Store<T>) =>
     clusterName ? store.byIndex("cluster", objectKey(namespace, clusterName)) : [];
   const answer = attempt === undefined ? undefined : from.poller.answer(uid, attempt);

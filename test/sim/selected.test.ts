@@ -300,6 +300,18 @@ it("a RayJob with a given-up job in Ray asks Ray to stop it when it is deleted",
   expect([...head(w).jobs.values()].map(({ status: says }) => says)).toEqual(["STOPPED"]);
 });
 
+it("suspended while Ray was silent, and then deleted, has its job stopped in Ray after all", async () => {
+  const { w } = await selected({}, { job: () => runsForEver });
+  await running(w);
+  head(w).mood = "refuse";
+  await suspend(w, true);
+  await w.untilPhase("Suspended");
+  head(w).mood = "well";
+  await w.client.delete(rayJobs, "default", "demo");
+  await gone(w);
+  expect([...head(w).jobs.values()].map(({ status: says }) => says)).toEqual(["STOPPED"]);
+});
+
 it("a suspended selected cluster is named as what the job waits for", async () => {
   const { w } = await selected();
   await w.untilPhase("Complete");

@@ -31,7 +31,7 @@ import {
 import { targetOf } from "./cluster.ts";
 import { findCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
-import { isTerminal, type RayCommand, type RayJobInfo, type RayTarget } from "./ray.ts";
+import { isTerminal, type RayCommand, type RayJobInfo } from "./ray.ts";
 import { aboutItFrom, isSelected, statusOf } from "./records.ts";
 
 /** From the beginning to the end of it all, whatever Ray says. */
@@ -70,7 +70,10 @@ export function halt(observed: ObservedRayJob, record: AttemptRecord, since: Ins
     const question: LiveQuestion = { ask: "get", kind: "RayCluster", namespace, name: record.rayClusterName ?? "" };
     const answer = observed.live.get(questionKey(question));
     if (!answer) return underWay("is the RayCluster really gone?", { ask: [question] });
-    if (answer.length > 0) return underWay("the cache lags: the RayCluster is there", { wakeAt: now + seconds(1) });
+    if (answer.length > 0 && now < since + HALT_PATIENCE + ANSWER_PATIENCE) {
+      return underWay("the cache lags: the RayCluster is there", { wakeAt: now + seconds(1) });
+    }
+    if (answer.length > 0) return unconfirmed(observed, record);
   }
   const cluster = found.is === "ours" ? (found.object as Stored<RayCluster>) : undefined;
   const target = targetOf(observed, record, cluster);
@@ -85,7 +88,7 @@ export function halt(observed: ObservedRayJob, record: AttemptRecord, since: Ins
     if (waiting) return waiting;
   }
   const bound = stop && Math.max(since + HALT_PATIENCE, stop.startedAt + ANSWER_PATIENCE);
-  if (bound !== undefined && now >= bound) return unconfirmed(observed, target);
+  if (bound !== undefined && now >= bound) return unconfirmed(observed, record);
   const asks = stop === undefined || (now < last && isDue(observed, now));
   // A job id that spec.jobId fixes may be a later attempt's by now: to stop that would be to kill what is meant to run.
   const question = whereIsIt(observed);
@@ -174,7 +177,7 @@ function isDue({ ray: { stop, answer } }: ObservedRayJob, now: Instant): boolean
   return answer?.job.kind === "known" && answer.requestedAt >= stop.finishedAt + STOP_AGAIN;
 }
 
-function unconfirmed({ ray: { stop, answer } }: ObservedRayJob, { jobId, rayClusterName }: RayTarget): Halt {
+function unconfirmed({ ray: { stop, answer } }: ObservedRayJob, { jobId, rayClusterName }: AttemptRecord): Halt {
   const said =
     answer?.job.kind === "known"
       ? `Ray said ${answer.job.info.status} last`

@@ -23,7 +23,7 @@ import type { RayObservation } from "./ray.ts";
 export interface ObservedRayJob {
   readonly job: Stored<RayJob>;
   readonly settings: Settings;
-  /** By UID, and the one named `status.rayClusterName`. */
+  /** By UID, and the one that `status.rayClusterName` names, or else the current attempt's record. */
   readonly rayClusters: readonly Stored<RayCluster>[];
   /** Kubernetes Jobs: by UID, and the one named as the RayJob. */
   readonly jobs: readonly Stored<Job>[];

@@ -291,8 +291,10 @@ describe("stopping the job of a RayJob that is deleted", () => {
     const ended = seenRunning({ ...theirs, jobStatus: "SUCCEEDED" });
     expect(doings(decide(leaving({ record: ended, ray: {} }), NOW))).toEqual(lettingGo);
     expect(doings(decide(leaving({ rayClusters: [], pods: [], ray: {} }), NOW))).toEqual(lettingGo);
-    const lagging = decide(leaving({ rayClusters: [], ray: {} }), NOW, { rayClusters: [shared()] });
-    expect(doings(lagging)).toEqual([]);
+    const lagging = (time: string) =>
+      decide(leaving({ rayClusters: [], ray: {} }), at(time), { rayClusters: [shared()] });
+    expect(doings(lagging("12:11:00"))).toEqual([]);
+    expect(doings(lagging("12:11:15"))).toEqual(lettingGo);
   });
 
   it("keeps asking Ray about it, as soon as the stop was answered", () => {

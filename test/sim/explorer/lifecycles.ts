@@ -190,6 +190,12 @@ export const lifecycles: readonly Lifecycle[] = [
     { jobId: "mine" },
     { jobs: [long], script: once("Running", "recreate", "running") },
   ),
+  selecting(
+    "delete-in-suspended",
+    "gone",
+    {},
+    { jobs: [long], script: [...once("Running", "suspend", "running"), ...once("Suspended", "delete")] },
+  ),
   selecting("deadline", "Failed", { activeDeadlineSeconds: 20 }, { jobs: [runsForEver] }),
   selecting("head-lost", "Failed", {}, { jobs: [long], script: once("Running", "delete-head", "running") }),
   selecting(
