@@ -1,6 +1,6 @@
 import { defineConfig } from "vitest/config";
 
-// Projects, because they share nothing: `unit` is pure and fast, `sim` is the explorer of faults, `integration` has a real API server and plays the
+// Projects, because they share nothing: `unit` is pure and fast, `integration` has a real API server and plays the
 // kubelet and Ray, `e2e` runs real Ray processes one scenario at a time.
 export default defineConfig({
   test: {
@@ -9,15 +9,11 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts", "hack/**/*.test.ts"],
-          // The explorer's own tests cost minutes: `npm run sim` explores, `npx vitest run --project sim` tests the explorer.
-          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**", "test/sim/explorer/**"],
+          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**"],
           pool: "threads",
           isolate: false,
           testTimeout: 30_000,
         },
-      },
-      {
-        test: { name: "sim", include: ["test/sim/explorer/**/*.test.ts"], pool: "threads", testTimeout: 600_000 },
       },
       {
         test: {

@@ -29,6 +29,8 @@ const STEPS = {
   lint: ["biome", "check", "--error-on-warnings", "."],
   types: ["tsc", "--noEmit"],
   unit: vitest("unit", "default"),
+  // Lifecycles and planted bugs count as tests.
+  sim: ["node", "test/sim/explorer/main.ts", "--seconds", "330"],
   // A line a test, as soon as it has ended: each takes a while.
   integration: vitest("integration", "verbose"),
   e2e: vitest("e2e", "verbose"),

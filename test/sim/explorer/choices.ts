@@ -6,6 +6,8 @@
  * fits into one word: its seed.
  */
 
+import type { Laxity, Tail } from "./future.ts";
+
 /** Who may do something at a point. */
 export type PointKind =
   /** A write of the operator to the API server, a read, an event it announces. */
@@ -22,12 +24,23 @@ export type PointKind =
   /** The world is in a new state: users, kubelets and other operators may act. */
   | "state";
 
-export interface Point {
+export type Point = {
   readonly kind: PointKind;
   /** In words, for the timeline. */
   readonly what: () => string;
   /** What may happen instead of the usual. */
   readonly choices: readonly string[];
+  /**
+   * The last state, and every point since then: the same in all lives that may be taken for one another here. Absent
+   * while a fault is under way, or where life has not gone on since.
+   */
+  readonly situation: string | undefined;
+} & Standing;
+
+export interface Standing {
+  /** What is still to come. */
+  readonly tail: Tail;
+  readonly laxity: Laxity;
 }
 
 export const USUAL = "usual";
@@ -62,29 +75,50 @@ export function scheduleOf(seed: string): Schedule {
 /** Asked at each point of a life; remembers the points. */
 export class Chooser {
   readonly points: Point[] = [];
+  /** What happened so far instead of the usual. */
+  readonly taken: Deviation[] = [];
+  readonly #standing: () => Standing;
   readonly #deviations: ReadonlyMap<number, string>;
-  readonly last: number;
+  readonly #last: number;
+  #situation: string | undefined;
+  /** Asked at points beyond the schedule. */
+  guide: (point: Point) => string | undefined = () => undefined;
   /** Called when something other than the usual happens. */
   onDeviation: (point: Point, choice: string) => void = () => {};
 
-  constructor(deviations: readonly Deviation[]) {
+  constructor(deviations: readonly Deviation[], standing: () => Standing) {
     this.#deviations = new Map(deviations.map(({ at, choice }) => [at, choice]));
-    this.last = Math.max(-1, ...this.#deviations.keys());
+    this.#last = Math.max(-1, ...this.#deviations.keys());
+    this.#standing = standing;
   }
 
   /** Whether every deviation of the schedule has happened. */
   get exhausted(): boolean {
-    return this.points.length > this.last;
+    return this.points.length > this.#last;
   }
 
-  choose(kind: PointKind, what: () => string, choices: readonly string[]): string {
-    const point = { kind, what, choices };
-    const choice = this.#deviations.get(this.points.length);
-    this.points.push(point);
+  /** From here on the situation is this; unknown when undefined. */
+  arrive(situation: string | undefined): void {
+    this.#situation = situation;
+  }
+
+  /** Something that is no choice, but tells this situation from one without it. */
+  passes(what: string): void {
+    if (this.#situation !== undefined) this.#situation += `\n${what}`;
+  }
+
+  /** `site` tells points of a situation apart, as `what` does, but costs less. */
+  choose(kind: PointKind, what: () => string, choices: readonly string[], site: string): string {
+    this.passes(`${kind} ${site}`);
+    const point = { kind, what, choices, situation: this.#situation, ...this.#standing() };
+    const choice = this.exhausted ? this.guide(point) : this.#deviations.get(this.points.length);
+    const at = this.points.push(point) - 1;
     if (choice === undefined) return USUAL;
     if (!choices.includes(choice)) {
-      throw new Error(`the schedule does not fit: point ${this.points.length - 1} (${what()}) has no choice ${choice}`);
+      throw new Error(`the schedule does not fit: point ${at} (${what()}) has no choice ${choice}`);
     }
+    this.taken.push({ at, choice });
+    this.#situation = undefined;
     this.onDeviation(point, choice);
     return choice;
   }

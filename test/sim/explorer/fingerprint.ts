@@ -1,10 +1,11 @@
 /**
  * The state of a world in a few characters, so that a state seen before is recognised.
  *
- * Two states are the same when the world's objects, the operator's caches, what Ray and the processes know, and what is
- * still to come of the script are the same, save for times, versions and random names. That is an abstraction: how long
- * something has lasted is left out, except where a deadline is set. So a life is only cut short at a state that it did
- * not pass before its last fault: it must have gone on.
+ * Two states are the same when the world's objects, the operator's caches, what Ray and the processes know, and what the
+ * RayJob asks for are the same, save for times, versions and random names. That is an abstraction: how long something has
+ * lasted is left out, except where a deadline is set. So a state only says something of a life that did not pass it
+ * before its last fault: it must have gone on. What is laid down for later (script and jobs) is left out, too, because
+ * it may not matter for long: who goes by a state compares it as far as it did (future.ts).
  */
 import { createHash } from "node:crypto";
 import type { Job, Pod } from "../../../src/api/kubernetes.ts";

@@ -23,27 +23,50 @@ import { rayCluster, rayJob } from "../../support/manifests.ts";
 import { type PodBehaviour, prompt } from "../fakeKubelet.ts";
 import { World } from "../world.ts";
 import { actOf, acts } from "./acts.ts";
-import { Chooser, type Point, type PointKind, type Schedule, USUAL } from "./choices.ts";
+import { Chooser, type Deviation, type Point, type PointKind, type Schedule, USUAL } from "./choices.ts";
 import { fingerprint, type Running } from "./fingerprint.ts";
-import { type Lifecycle, lifecycleOf, type Scripted } from "./lifecycles.ts";
+import { type Future, type Laxity, type Memory, situationOf, type Tail } from "./future.ts";
+import { type Lifecycle, lifecycleOf } from "./lifecycles.ts";
 import { Oracles } from "./oracles.ts";
 import { Replica, type Surroundings } from "./replica.ts";
 import { SHARED } from "./selected.ts";
 
-/** How it goes on from a state: to which end, and past how many alternatives. */
-export interface Future {
-  readonly end: string;
-  readonly alternatives: number;
+/** A state that was passed. */
+export interface Visit {
+  readonly state: string;
+  /** Points that were met before. */
+  readonly points: number;
+  readonly phase: string;
+  readonly tail: Tail;
+  readonly laxity: Laxity;
+  /** It came to this since the last fault, and nothing of that is under way: how it goes on, it does by itself. */
+  readonly isCalm: boolean;
+}
+
+/** A part of a life: from something that happened in it (or from its beginning) to a state whose future was known. */
+export interface Stretch {
+  /** The point at which it happened, by its number; of the beginning none. */
+  readonly at: number | undefined;
+  readonly choice: string;
+  /** The first of its visits, and the one after its last. */
+  readonly from: number;
+  readonly to: number;
+  readonly points: number;
+  readonly tail: Tail;
+  readonly laxity: Laxity;
+  /** Of the state it came to; undefined when it went on to the end of the life. */
+  readonly joined: Future | undefined;
 }
 
 export interface Outcome {
   /** All points that were met. */
   readonly points: readonly Point[];
-  /** Alternatives at the points that were not met any more because the rest of the life is known. */
-  readonly alternativesAfter: number;
-  /** States since the last fault, each with the number of points before it: from all of them it came to this end by itself. */
-  readonly states: readonly (readonly [state: string, points: number])[];
-  /** The end in one text; of a life cut short, the end of the one it joined. */
+  readonly visits: readonly Visit[];
+  /** What is new in it: the stretches after the last deviation of the schedule and after each that the guide chose. */
+  readonly stretches: readonly Stretch[];
+  /** What happened instead of the usual. */
+  readonly deviations: readonly Deviation[];
+  /** The end in one text; of a life cut short, the end of the one it joined last. */
   readonly end: string;
   readonly cut: boolean;
   readonly violations: readonly string[];
@@ -60,8 +83,12 @@ export interface LifeOptions {
   readonly user?: readonly Move[];
   /** Instead of the lifecycle's. */
   readonly jobs?: Lifecycle["jobs"];
-  /** States whose future is known. */
-  readonly seen?: ReadonlyMap<string, Future>;
+  /** States whose future is known: there a life is cut. */
+  readonly memory?: Memory;
+  /** What happens, if anything, at a point beyond the schedule that a life comes to when all that was is over. */
+  readonly guide?: (point: Point) => string | undefined;
+  /** Whether the life goes on from a known state all the same, because its guide still has something for it. */
+  readonly goesOn?: (visit: Visit) => boolean;
   /** Told of everything that happens, for a timeline. */
   readonly tell?: (time: number, who: string, what: string) => void;
 }
@@ -100,12 +127,21 @@ export class Life implements Surroundings {
   readonly #chooser: Chooser;
   readonly #options: LifeOptions;
   readonly #replicas: Running[] = [];
-  readonly #script: Scripted[];
-  readonly #jobs: Lifecycle["jobs"][number][];
   #chief: Replica | undefined;
   #succession = SUCCESSION;
   #underWay = 0;
   #passes = 0;
+  /** Acts of the script that are done, and jobs that Ray has drawn. */
+  #acted = 0;
+  #drawn = 0;
+  readonly #visits: Visit[] = [];
+  readonly #stretches: Stretch[] = [];
+  /** The stretch under way; undefined where life goes as it is known to. */
+  #open: Pick<Stretch, "at" | "choice" | "from"> | undefined = { at: undefined, choice: USUAL, from: 0 };
+  /** States that were passed before the last deviation, or while it was under way. */
+  readonly #before = new Set<string>();
+  #joined: Future | undefined;
+  #last = 0;
   #changed = true;
   #changedAt: number;
   /** Nothing goes wrong any more. */
@@ -115,9 +151,7 @@ export class Life implements Surroundings {
   constructor({ lifecycle, deviations }: Schedule, options: LifeOptions = {}) {
     this.lifecycle = lifecycleOf(lifecycle);
     this.#options = options;
-    this.#chooser = new Chooser(deviations);
-    this.#script = [...this.lifecycle.script];
-    this.#jobs = [...(options.jobs ?? this.lifecycle.jobs)];
+    this.#chooser = new Chooser(deviations, () => ({ tail: this.#tail(), laxity: this.#laxity() }));
     this.world = new World({
       pod: (pod) => {
         // A submitter takes its time to go, as one that ends a connection does.
@@ -130,7 +164,9 @@ export class Life implements Surroundings {
         const [uid] = [...this.world.ray.heads].find(([, candidate]) => candidate === head)!;
         this.oracles.submitted(uid, request.submission_id);
         this.#tell("Ray", () => `takes job ${request.submission_id}`);
-        return this.#jobs.length > 1 ? this.#jobs.shift()! : this.#jobs[0]!;
+        const { jobs } = this.lifecycle;
+        const script = jobs[Math.min(this.#drawn++, jobs.length - 1)]!;
+        return script;
       },
     });
     const { clock, kube, ray } = this.world;
@@ -139,7 +175,12 @@ export class Life implements Surroundings {
     this.ray = ray;
     this.#changedAt = clock.now();
     this.oracles = new Oracles(this.world);
-    this.#chooser.onDeviation = (point, choice) => this.#tell("FAULT", () => `${choice} at ${point.what()}`);
+    this.#chooser.onDeviation = (point, choice) => {
+      this.#deviates(choice);
+      this.#tell("FAULT", () => `${choice} at ${point.what()}`);
+    };
+    const { guide } = options;
+    if (guide) this.#chooser.guide = (point) => (this.#isAsKnown ? guide(point) : undefined);
     kube.storage.listen(({ resource, type, object, old }) => {
       if (resource.endsWith("events") || resource.endsWith("endpointslices")) return;
       if (resource.endsWith("leases") && holderOf(object) === holderOf(old)) return;
@@ -153,6 +194,11 @@ export class Life implements Surroundings {
     });
   }
 
+  /** What has happened instead of the usual. */
+  get deviations(): readonly Deviation[] {
+    return this.#chooser.taken;
+  }
+
   /** The operator that leads; where they are elected, the one that holds the lease, or held it last. */
   get chief(): Replica {
     if (this.lifecycle.elected) {
@@ -164,10 +210,8 @@ export class Life implements Surroundings {
   }
 
   async run(): Promise<Outcome> {
-    const states: [string, number][] = [];
-    const before = new Set<string>();
     const violations: string[] = [];
-    let joined: Future | undefined;
+    let cut = false;
     try {
       this.#startChief();
       if (this.lifecycle.elected) this.#startChief();
@@ -176,31 +220,30 @@ export class Life implements Surroundings {
       await settle();
       if (this.#options.user) void this.#followUser(this.#options.user);
       let exhaustedAt: number | undefined;
-      for (let steps = 0; ; steps++) {
+      let [steps, passes, last] = [0, 0, -1];
+      for (; ; steps++) {
         if (this.#changed) {
           this.#changed = false;
-          const state = fingerprint(this.world, this.#replicas, this.#toCome());
-          if (!this.#chooser.exhausted || this.#underWay > 0) before.add(state);
-          else {
-            // Only what lies after the last fault tells how it goes on from there by itself: that it settles.
-            states.push([state, this.#chooser.points.length]);
-            if (!before.has(state)) joined = this.#options.seen?.get(state);
-            if (joined) break;
-          }
+          cut = !this.#arrive();
+          if (cut) break;
           await this.#followScript();
           await this.#chooseAct();
         }
         if (this.#isOver()) break;
+        if (this.#chooser.taken.length !== last) {
+          [steps, passes, last] = [0, this.#passes, this.#chooser.taken.length];
+          exhaustedAt = undefined;
+        }
         const free = this.#chooser.exhausted && this.#underWay === 0;
         exhaustedAt = free ? (exhaustedAt ?? this.clock.now()) : undefined;
         const overdue = exhaustedAt !== undefined && this.clock.now() - exhaustedAt > PATIENCE;
-        if (overdue || steps > MOST_STEPS || this.#passes > MOST_PASSES || !(await this.clock.step())) {
+        if (overdue || steps > MOST_STEPS || this.#passes - passes > MOST_PASSES || !(await this.clock.step())) {
           violations.push(`it does not settle: ${this.#describe()}`);
           break;
         }
         if (this.oracles.violations.length > 0 && this.#options.tell === undefined) break;
       }
-      if (!joined && violations.length === 0 && this.oracles.all().length === 0) {
+      if (!cut && violations.length === 0 && this.oracles.all().length === 0) {
         this.#settled = true;
         this.oracles.settled();
         violations.push(...(await this.#isQuiet()));
@@ -213,15 +256,62 @@ export class Life implements Surroundings {
         // Its complaint is the invariants', which are reported below.
       });
     }
-    const { points } = this.#chooser;
+    this.#close(this.#visits.length, undefined);
+    const { points, taken } = this.#chooser;
     return {
       points,
-      alternativesAfter: joined?.alternatives ?? 0,
-      states,
-      end: joined?.end ?? this.#end(),
-      cut: joined !== undefined,
+      visits: this.#visits,
+      stretches: this.#stretches,
+      deviations: taken,
+      end: cut ? this.#joined!.end : this.#end(),
+      cut,
       violations: [...this.oracles.all(), ...violations],
     };
+  }
+
+  /** Comes to a new state; false when it need not be gone on from. */
+  #arrive(): boolean {
+    const { memory, goesOn } = this.#options;
+    const { points, exhausted, taken } = this.#chooser;
+    const state = fingerprint(this.world, this.#replicas, this.#toCome());
+    const phase = this.#job?.status?.jobDeploymentStatus ?? "";
+    if (this.#underWay > 0) this.#before.add(state);
+    const isCalm = !this.#before.has(state);
+    const visit = { state, points: points.length, phase, tail: this.#tail(), laxity: this.#laxity(), isCalm };
+    this.#visits.push(visit);
+    this.#chooser.arrive(isCalm ? situationOf(visit) : undefined);
+    if (!isCalm || !memory || !exhausted || taken.length === 0) return true;
+    const future = memory.ofState(visit);
+    if (!future) return true;
+    this.#close(this.#visits.length - 1, future);
+    this.#joined = future;
+    return goesOn?.(visit) ?? false;
+  }
+
+  #deviates(choice: string): void {
+    for (const { state } of this.#visits.slice(this.#last)) this.#before.add(state);
+    this.#last = this.#visits.length;
+    this.#open = { at: this.#chooser.points.length - 1, choice, from: this.#visits.length };
+  }
+
+  #close(to: number, joined: Future | undefined): void {
+    if (!this.#open) return;
+    const stretch = { ...this.#open, to, joined, points: this.#chooser.points.length };
+    this.#stretches.push({ ...stretch, tail: this.#tail(), laxity: this.#laxity() });
+    this.#open = undefined;
+  }
+
+  /** Nothing has happened yet, or all that did has led back to what is known. */
+  get #isAsKnown(): boolean {
+    return this.#open === undefined || this.#open.at === undefined;
+  }
+
+  #laxity(): Laxity {
+    return { ...this.oracles.laxity, rivals: this.rivals };
+  }
+
+  #tail(): Tail {
+    return { lifecycle: this.lifecycle, acted: this.#acted, drawn: this.#drawn };
   }
 
   /** The user applies the RayJob. */
@@ -265,12 +355,12 @@ export class Life implements Surroundings {
     };
   }
 
-  choose(kind: PointKind, what: () => string, choices: readonly string[]): string {
+  choose(kind: PointKind, what: () => string, choices: readonly string[], site: string): string {
     if (this.#settled) return USUAL;
     if (!this.lifecycle.elected || kind === "lease" || kind === "state")
-      return this.#chooser.choose(kind, what, choices);
+      return this.#chooser.choose(kind, what, choices, site);
     const those = choices.filter((choice) => WHILE_ELECTED[kind]?.has(choice));
-    return those.length > 0 ? this.#chooser.choose(kind, what, those) : USUAL;
+    return those.length > 0 ? this.#chooser.choose(kind, what, those, site) : USUAL;
   }
 
   died(replica: Replica): void {
@@ -401,13 +491,14 @@ export class Life implements Surroundings {
   }
 
   async #followScript(): Promise<void> {
-    const [next] = this.#script;
+    const next = this.lifecycle.script[this.#acted];
     if (next === undefined || this.#job?.status?.jobDeploymentStatus !== next.in) return;
     const status = this.#job.status;
     if (next.when === "running" && status.jobStatus !== "RUNNING") return;
     if (next.when === "submitter" && !this.#submitterRuns()) return;
     if (!actOf(next.act).can(this)) return;
-    this.#script.shift();
+    this.#acted++;
+    this.#chooser.passes(next.act);
     this.#tell("script", () => next.act);
     await actOf(next.act).act(this);
     await settle();
@@ -424,13 +515,13 @@ export class Life implements Surroundings {
   async #chooseAct(): Promise<void> {
     const ours = acts.filter(({ elected = false }) => elected === (this.lifecycle.elected ?? false));
     const possible = ours.filter((act) => act.can(this)).map(({ name }) => name);
-    const choice = this.choose("state", () => `users, nodes and others at ${this.#describe()}`, possible);
+    const choice = this.choose("state", () => `users, nodes and others at ${this.#describe()}`, possible, "");
     if (choice === USUAL) return;
     await actOf(choice).act(this);
     await settle();
   }
 
-  /** What has not happened yet of what is laid down, and what the fingerprint would not know. */
+  /** What the fingerprint would not know; of what is laid down only what is so from the beginning (future.ts). */
   #toCome(): string {
     const { spec } = this.lifecycle;
     const timed = spec.activeDeadlineSeconds !== undefined || spec.preRunningDeadlineSeconds !== undefined;
@@ -440,7 +531,15 @@ export class Life implements Surroundings {
     const replicas = this.lifecycle.elected
       ? [...alive.map(({ replica }) => `${replica.mood} ${replica === this.chief}`), this.chief.dead]
       : alive.length;
-    return JSON.stringify([this.#jobs, this.#script, age, replicas, this.#underWay, this.oracles.all().length]);
+    return JSON.stringify([
+      spec,
+      this.lifecycle.elected,
+      this.lifecycle.cluster,
+      age,
+      replicas,
+      this.#underWay,
+      this.oracles.all().length,
+    ]);
   }
 
   #isOver(): boolean {

@@ -14,6 +14,7 @@ import type { RayRequest } from "../../../src/ray/transport.ts";
 import type { Change } from "../../../src/simkube/storage.ts";
 import type { FakeHead } from "../fakeRay.ts";
 import type { World } from "../world.ts";
+import type { Laxity } from "./future.ts";
 import { GIVEN_UP_MARK } from "./replica.ts";
 import { SelectedCluster } from "./selected.ts";
 
@@ -73,6 +74,16 @@ export class Oracles {
 
   all(): readonly string[] {
     return [...this.#world.invariants.violations, ...this.violations];
+  }
+
+  /** What would pass now, and would not have at the beginning. */
+  get laxity(): Omit<Laxity, "rivals"> {
+    const takenAway = [...this.#takenAway.values()].reduce((sum, count) => sum + count, 0);
+    return {
+      disturbed: this.rayDisturbed || this.leaderless,
+      told: this.#complained,
+      allowed: this.#resumes + takenAway,
+    };
   }
 
   /** A user resumed the RayJob, which makes an attempt that no limit counts. */

@@ -24,7 +24,7 @@ export interface Surroundings {
   readonly clock: Clock;
   readonly kubernetes: Transport;
   readonly ray: RayTransport;
-  choose(kind: PointKind, what: () => string, choices: readonly string[]): string;
+  choose(kind: PointKind, what: () => string, choices: readonly string[], site: string): string;
   /** Somebody else is quicker: makes, changes or deletes what the request is about. */
   forestall(request: KubeRequest, how: "touch" | "delete" | "same" | "stranger"): Promise<void>;
   /** A write is sent; it may be on its way for as long as its client waits. */
@@ -160,8 +160,9 @@ export class Replica {
     return `${this.#pause ? "paused" : ""} ${this.#deafUntil > this.#around.clock.now() ? "deaf" : ""}`;
   }
 
-  #choose(kind: PointKind, what: () => string, choices: readonly string[]): string {
-    return this.#chooses && !this.#dead ? this.#around.choose(kind, () => `${this.name}: ${what()}`, choices) : USUAL;
+  #choose(kind: PointKind, what: () => string, choices: readonly string[], site = nameless(what())): string {
+    if (!this.#chooses || this.#dead) return USUAL;
+    return this.#around.choose(kind, () => `${this.name}: ${what()}`, choices, site);
   }
 
   async #request(request: KubeRequest, options: RequestOptions = {}): Promise<KubeResponse> {
@@ -185,7 +186,7 @@ export class Replica {
     }
     if (request.path.includes("/events")) {
       this.#around.sends(this, request);
-      switch (this.#choose("event", what, EVENT)) {
+      switch (this.#choose("event", what, EVENT, request.method)) {
         case "500":
           return failure(500);
         case "timeout-done":
@@ -283,13 +284,13 @@ export class Replica {
       case "reset-undone":
         throw new TransportError("connection reset", { maybeSent: true });
       case "reset-done":
-        await send();
+        await this.#whole(send());
         throw new TransportError("connection reset", { maybeSent: true });
       case "timeout-undone":
         await this.#wait(GIVEN_UP);
         throw new TransportError("no answer in time", { maybeSent: true });
       case "timeout-done":
-        await send();
+        await this.#whole(send());
         await this.#wait(GIVEN_UP);
         throw new TransportError("no answer in time", { maybeSent: true });
       case "late": {
@@ -303,7 +304,7 @@ export class Replica {
         this.kill();
         return never();
       case "crash-after":
-        await send();
+        await this.#whole(send());
         this.kill();
         return never();
       case "conflict":
@@ -341,6 +342,8 @@ export class Replica {
           "watch",
           () => `watch of ${short(request.path)} ${selector} shows ${shown(line)}`,
           WATCH,
+          // An event's type and, as far as that is, its object: all else is in the state, and reading it takes long.
+          `${request.path} ${selector} ${line.slice(0, 40)}`,
         );
         switch (choice) {
           case "late-3":
@@ -368,6 +371,19 @@ export class Replica {
     this.held++;
     await this.#wait(milliseconds);
     this.held--;
+  }
+
+  /**
+   * A call that is only the beginning of what the schedule says: it is not over between the call and what follows, or the
+   * life would be cut there as if nothing had happened.
+   */
+  async #whole<T>(call: Promise<T>): Promise<T> {
+    const done = this.#around.begin();
+    try {
+      return await call;
+    } finally {
+      done();
+    }
   }
 
   /** The schedule is not over while somebody waits because of it. */
@@ -402,7 +418,7 @@ export class Replica {
         return { status: 503, body: `{"status":"FAILED","message":"from a proxy"}` };
       case "slow": {
         // The answer is from before the wait: what it says may be over when it is heard.
-        const answer = await send();
+        const answer = await this.#whole(send());
         await this.#wait(4000);
         return answer;
       }
@@ -413,7 +429,7 @@ export class Replica {
       case "timeout-undone":
         return noAnswer();
       case "timeout-done":
-        await send();
+        await this.#whole(send());
         return noAnswer();
       case "late": {
         const done = this.#around.begin();
@@ -424,7 +440,7 @@ export class Replica {
         this.kill();
         return never();
       case "crash-after":
-        await send();
+        await this.#whole(send());
         this.kill();
         return never();
       default:
@@ -480,6 +496,9 @@ export function givenUp(request: KubeRequest): KubeRequest {
 /** `rayjobs/demo/status` of an API path. */
 const short = (path: string): string =>
   path.replace(/^\/apis?\/.*?\/namespaces\/[^/]+\/|^\/apis?\/([^/]+\/)?v\d\w*\//, "");
+
+/** Without what is drawn at random. */
+const nameless = (what: string): string => what.replace(/-[a-z0-9]{5}\b/g, "-*");
 
 function detail({ method, path, body }: KubeRequest): string {
   const {

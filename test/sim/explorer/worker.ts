@@ -4,15 +4,16 @@
  * The source tree is not touched for a planted bug: a hook changes the file as this thread loads it, so the explorer is
  * loaded only after that.
  */
+import { once } from "node:events";
 import { registerHooks } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Account, Violation } from "./explore.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 
 interface Exploration {
-  readonly explore: readonly string[];
-  /** Milliseconds since the epoch at which single faults end at the latest, and everything. */
-  readonly singlesUntil: number;
+  /** Lifecycles are asked for, a group at a time. */
+  readonly explore: true;
+  /** Milliseconds since the epoch at which everything ends. */
   readonly until: number;
   /** Random walks from this seed for what is left of the time. */
   readonly walk?: number;
@@ -22,7 +23,9 @@ export type Task = Exploration | { readonly mutant: string; readonly until: numb
 
 export type Told =
   | { readonly violation: Violation }
-  | { readonly accounts: readonly Account[]; readonly over?: boolean }
+  | { readonly accounts: readonly Account[] }
+  /** What is next? The answer: names of lifecycles that begin alike; none when all are taken. */
+  | { readonly free: true }
   | { readonly mutant: string; readonly foundBy?: string; readonly sentence?: string; readonly schedules: number };
 
 const task = workerData as Task;
@@ -31,18 +34,27 @@ const tell = (told: Told) => parentPort?.postMessage(told);
 if ("mutant" in task) await findMutant(mutants.find(({ name }) => name === task.mutant)!, task.until);
 else await explore(task);
 
-async function explore({ explore: names, singlesUntil, until, walk }: Exploration): Promise<void> {
+async function explore({ until, walk }: Exploration): Promise<void> {
   const { Explorer } = await import("./explore.ts");
   const explorer = new Explorer((violation) => tell({ violation }));
-  for (const [index, name] of names.entries()) {
-    // Each gets its share of what time is left, so that all have something when it is short.
-    const share = Date.now() + (singlesUntil - Date.now()) / (names.length - index);
-    await explorer.singles(name, () => Date.now() >= share);
-    tell({ accounts: explorer.accounts });
+  const isTimeUp = () => Date.now() >= until;
+  const mine: string[] = [];
+  for (let group = await next(); group.length > 0; group = await next()) {
+    for (const name of group) {
+      mine.push(name);
+      await explorer.singles(name, isTimeUp);
+      tell({ accounts: explorer.accounts });
+    }
   }
-  await explorer.pairs(() => Date.now() >= until);
-  if (walk !== undefined) await explorer.walks(names, walk, () => Date.now() >= until);
-  tell({ accounts: explorer.accounts, over: true });
+  await explorer.pairs(isTimeUp);
+  if (walk !== undefined) await explorer.walks(mine, walk, isTimeUp);
+  tell({ accounts: explorer.accounts });
+}
+
+async function next(): Promise<readonly string[]> {
+  tell({ free: true });
+  const [group] = (await once(parentPort!, "message")) as [readonly string[]];
+  return group;
 }
 
 async function findMutant(mutant: Mutant, until: number): Promise<void> {
