@@ -51,6 +51,11 @@ describe("the configuration", () => {
     });
   });
 
+  it("tells decisions of the gate that concerns them", () => {
+    const { features, settings } = configFrom({ flags: { "feature-gates": "SidecarSubmitterRestart=true" } });
+    expect([features.SidecarSubmitterRestart, settings.sidecarRestart]).toEqual([true, true]);
+  });
+
   it("takes a file, and then of the flags only gates and log settings, saying which it passed over", () => {
     const config = configFrom({
       flags: { qps: "1", "log-stdout-encoder": "console", "feature-gates": "RayJobDeletionPolicy=false" },

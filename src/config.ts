@@ -55,7 +55,7 @@ const GATES = {
   RayMultiHostIndexing: { on: true, built: "yes" },
   RayServiceIncrementalUpgrade: { on: true, built: "yes" },
   RayCronJob: { on: false, built: "no" },
-  SidecarSubmitterRestart: { on: false, built: "no" },
+  SidecarSubmitterRestart: { on: false, built: "yes" },
   RayClusterNetworkPolicy: { on: false, built: "no" },
   GCSFaultToleranceEmbeddedStorage: { on: false, built: "no" },
   RayClusterMTLS: { on: false, built: "no" },
@@ -275,7 +275,7 @@ export function configFrom({ flags = {}, file, env = {}, submitterProgram = "" }
   const features = readGates(String(chosen.featureGates), problems);
   let settings: Settings = { ...defaultSettings, submitterProgram };
   if (chosen.deleteRayJob) settings = { ...settings, deleteRayJobAfterFinish: true };
-  settings = { ...settings, ...readEnvironment(env, problems) };
+  settings = { ...settings, sidecarRestart: features.SidecarSubmitterRestart, ...readEnvironment(env, problems) };
   if (problems.length > 0) throw new ConfigError(problems);
 
   const config: Config = {

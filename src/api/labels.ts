@@ -68,6 +68,9 @@ export const NODE_TYPE = { head: "head", worker: "worker", redisCleanup: "redis-
 /** Values of `ray.io/group` that no worker group may take. */
 export const GROUP = { head: "headgroup", submitter: "submittergroup" } as const;
 
+/** The container that carries a job to Ray, in whichever Pod it is; Kueue accounts for it by this name. */
+export const SUBMITTER_CONTAINER = "ray-job-submitter";
+
 /** Values of `app.kubernetes.io/name` and `…/created-by`: KubeRay's, because selectors of its users name them. */
 export const APPLICATION_NAME = "kuberay";
 export const CREATED_BY = "kuberay-operator";

@@ -20,7 +20,7 @@ import type { Transport } from "../machinery/kube/transport.ts";
 import { proxyRayTransport } from "../ray/proxy.ts";
 import { followPodLog, followRayLog, type LogOptions, Shown } from "./jobLog.ts";
 import { LastWords } from "./lastWords.ts";
-import { activity, facts, type Seen, submitterContainer, submitterPod } from "./narrate.ts";
+import { activity, facts, type Seen, submitterContainer, submitterEnded, submitterPod } from "./narrate.ts";
 import type { Screen } from "./screen.ts";
 import { type Verdict, verdictOf } from "./summary.ts";
 
@@ -210,8 +210,7 @@ class AttemptLogs {
     const container = submitterContainer(pod);
     const ended = () => {
       const now = this.#look().pods.find(({ metadata }) => metadata.uid === uid);
-      const status = now?.status?.containerStatuses?.find(({ name }) => name === container);
-      return now === undefined || status?.state?.terminated !== undefined;
+      return now === undefined || submitterEnded(now);
     };
     return followPodLog(
       { transport: this.#transport, namespace: this.#namespace, pod: pod.metadata.name, container, shown, ended },

@@ -111,6 +111,13 @@ describe("a submitter's log", () => {
   });
 });
 
+it("the log of a sidecar that was started again is shown once", async () => {
+  const first = [`${stamp(1)} raykeeper: submitted job j`, `${stamp(1)} a`, `${stamp(2)} b`];
+  const again = [`${stamp(5)} raykeeper: Ray has job j (RUNNING)`, `${stamp(5)} a`, `${stamp(6)} b`, `${stamp(7)} c`];
+  const { text } = await read([{ lines: first }, { lines: again }], { shown: new Shown() });
+  expect(text).toBe("a\nb\nc\n");
+});
+
 describe("a position in a log", () => {
   it("compares time stamps whose fractions differ in length", () => {
     const position = new Position();

@@ -1,8 +1,8 @@
 /**
  * The job's own log, as it is written.
  *
- * In K8sJobMode it is the submitter's: read through the API server's log endpoint, and when the stream breaks, or a second
- * submitter takes over and begins again, nothing is shown twice. In HTTPMode there is no submitter, so Ray's dashboard
+ * It is the submitter's, a Pod's or the head's sidecar's: read through the API server's log endpoint, and when the stream
+ * breaks, or a second submitter takes over and begins again, nothing is shown twice. In HTTPMode there is no submitter, so Ray's dashboard
  * is asked through the API server's Service proxy.
  * May not: decide when the job has ended; whoever follows says so.
  */
@@ -27,6 +27,8 @@ export interface LogOptions {
 const RETRY_MS = 1000;
 /** How src/submitter/submit.py marks its own lines. */
 const SUBMITTER = "raykeeper: ";
+/** Said before the log begins. */
+const HANDED_OVER = /^raykeeper: (Ray has job|submitted job) /;
 /** Lines kept to recognise a replay by a second submitter. */
 const REMEMBERED_LINES = 200_000;
 
@@ -84,8 +86,11 @@ export async function followPodLog(log: PodLog, options: LogOptions): Promise<vo
         troubled = false;
         const text = position.take(line);
         if (text === undefined) continue;
-        if (text.startsWith(SUBMITTER)) options.onSubmitter?.(text.slice(SUBMITTER.length));
-        else if (log.shown.isNew(text)) onText(`${text}\n`);
+        if (text.startsWith(SUBMITTER)) {
+          // In a container that was started again, too, the log comes from its first line.
+          if (HANDED_OVER.test(text)) log.shown.restart();
+          options.onSubmitter?.(text.slice(SUBMITTER.length));
+        } else if (log.shown.isNew(text)) onText(`${text}\n`);
       }
       // The stream ended in good order after the container had: that was all of it.
       if (complete) return;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { activity, facts, type Seen, submitterPod } from "./narrate.ts";
+import { activity, facts, type Seen, submitterContainer, submitterEnded, submitterPod } from "./narrate.ts";
 
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, "0")}Z`;
 
@@ -267,5 +267,29 @@ describe("the job's log", () => {
       pod("newer", {}, labels("1")),
     ];
     expect(submitterPod(seen({ rayJob: job, pods }))?.metadata.uid).toBe("new");
+  });
+});
+
+describe("the submitter of SidecarMode", () => {
+  const submitter = "ray-job-submitter";
+  const head = (state: object, restartPolicy?: string) => ({
+    ...pod("head", { phase: "Running", containerStatuses: [{ name: "ray" }, { name: submitter, state }] }),
+    spec: { containers: [{ name: "ray" }, { name: submitter, restartPolicy }] },
+  });
+
+  it("is a container of the head Pod, once it has started", () => {
+    const job = rayJob({});
+    expect(submitterPod(seen({ rayJob: job, pods: [head({ waiting: {} })] }))).toBeUndefined();
+    const pods = [head({ running: {} }), pod("worker-1", {})];
+    const found = submitterPod(seen({ rayJob: job, pods }))!;
+    expect([found.metadata.uid, submitterContainer(found)]).toEqual(["head", submitter]);
+  });
+
+  it.each([
+    ["has ended when it succeeded", 0, "OnFailure", true],
+    ["has ended when it failed", 1, undefined, true],
+    ["has not when kubelet starts it again", 1, "OnFailure", false],
+  ])("%s", (_, exitCode, restartPolicy, ended) => {
+    expect(submitterEnded(head({ terminated: { exitCode } }, restartPolicy) as never)).toBe(ended);
   });
 });

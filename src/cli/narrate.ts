@@ -7,7 +7,7 @@
  * Next: follow.ts gathers what is seen; summary.ts tells the end.
  */
 import type { Container, ContainerStatus, Event, Pod } from "../api/kubernetes.ts";
-import { LABEL, NODE_TYPE } from "../api/labels.ts";
+import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../api/labels.ts";
 import type { Stored } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
 import type { RayJob } from "../api/rayjob.ts";
@@ -215,14 +215,19 @@ const firstLine = (text: string): string => {
   return line.length > 400 ? `${line.slice(0, 400)}…` : line;
 };
 
-/** The Pod that carries the job's log in K8sJobMode: the current attempt's newest that is no Ray node. */
+/**
+ * The Pod that carries the job's log: in K8sJobMode the current attempt's newest that is no Ray node, in SidecarMode the
+ * head.
+ */
 export function submitterPod(
   { pods, rayJob }: Seen,
   attempt = rayJob?.status?.executionAttempt,
 ): Stored<Pod> | undefined {
   return pods
     .filter(
-      ({ metadata: { labels } }) => !labels?.[LABEL.nodeType] && labels?.[LABEL.executionAttempt] === String(attempt),
+      ({ metadata: { labels }, spec }) =>
+        labels?.[LABEL.executionAttempt] === String(attempt) &&
+        (!labels[LABEL.nodeType] || spec?.containers.some(({ name }) => name === SUBMITTER_CONTAINER)),
     )
     .sort((a, b) => b.metadata.creationTimestamp.localeCompare(a.metadata.creationTimestamp))
     .find((pod) => hasStarted(pod));
@@ -230,8 +235,22 @@ export function submitterPod(
 
 const hasStarted = (pod: Pod): boolean =>
   (pod.status?.containerStatuses ?? []).some(
-    ({ state, lastState }) => state?.running || state?.terminated || lastState?.terminated,
+    ({ name, state, lastState }) =>
+      (pod.spec!.containers.length === 1 || name === submitterContainer(pod)) &&
+      (state?.running || state?.terminated || lastState?.terminated),
   );
 
 /** Name of the container whose log is the job's. */
-export const submitterContainer = (pod: Pod): Container["name"] => pod.spec!.containers[0]!.name;
+export function submitterContainer(pod: Pod): Container["name"] {
+  const { containers } = pod.spec!;
+  return (containers.find(({ name }) => name === SUBMITTER_CONTAINER) ?? containers[0]!).name;
+}
+
+/** Whether that container has written its last line; one that kubelet starts again has not. */
+export function submitterEnded(pod: Pod): boolean {
+  const container = submitterContainer(pod);
+  const ended = pod.status?.containerStatuses?.find(({ name }) => name === container)?.state?.terminated;
+  const { restartPolicy } = pod.spec!.containers.find(({ name }) => name === container)!;
+  const comesBack = restartPolicy === "OnFailure" && ended?.exitCode !== 0 && pod.status?.phase === "Running";
+  return ended !== undefined && !comesBack;
+}

@@ -21,6 +21,7 @@ import { RayJobMetrics, registerRayObjects } from "../serve/rayMetrics.ts";
 import { startOperator } from "../wiring.ts";
 import { connect } from "./connect.ts";
 import { CannotRun, messageOf } from "./failure.ts";
+import { checkServerVersion } from "./serverVersion.ts";
 import type { Ending } from "./signals.ts";
 import { VERSION } from "./version.ts";
 
@@ -38,6 +39,13 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
   const { transport, server, namespace, close } = connect({ ...options, inClusterFirst: true });
   const identity = `${hostname()}_${randomUUID()}`;
   log.info({ version: VERSION, server, identity, node: process.versions.node }, "the operator starts");
+
+  try {
+    await checkServerVersion(config, transport);
+  } catch (error) {
+    await close();
+    throw error;
+  }
 
   const metrics = config.enableMetrics ? new PrometheusMetrics() : undefined;
   const direct = config.useKubernetesProxy ? undefined : httpRayTransport();

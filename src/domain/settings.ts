@@ -22,6 +22,8 @@ export interface Settings {
   readonly initContainerInjection: boolean;
   /** `DELETE_RAYJOB_CR_AFTER_JOB_FINISHES`. */
   readonly deleteRayJobAfterFinish: boolean;
+  /** Gate `SidecarSubmitterRestart`: kubelet starts a sidecar that failed again. */
+  readonly sidecarRestart: boolean;
   /** The generated submitter: a Python program, passed to its container as an argument. */
   readonly submitterProgram: string;
   /** Reported to Ray's usage statistics as `kuberay_version`, and stamped on head Pods. */
@@ -37,6 +39,7 @@ export const defaultSettings: Settings = {
   probesInjection: true,
   initContainerInjection: true,
   deleteRayJobAfterFinish: false,
+  sidecarRestart: false,
   submitterProgram: "",
   version: "raykeeper-v0.1.0",
 };

@@ -51,6 +51,8 @@ export interface KubeletOptions {
   readonly onRunning?: (pod: Stored<Pod>) => void;
   /** The containers of this Pod do not run any more, whatever the reason. */
   readonly onEnded?: (pod: Stored<Pod>) => void;
+  /** One container of a Pod has ended, or runs again, while the Pod lives on. */
+  readonly onContainer?: (pod: Stored<Pod>, container: string, is: "ended" | "started") => void;
 }
 
 /** The node's controller waits so long before it evicts. */
@@ -64,7 +66,19 @@ interface Run {
   startedAt?: number;
   /** Its last write so far. */
   written: Promise<unknown>;
+  readyAt?: number;
+  /** Containers that went another way than the Pod, by name. */
+  readonly own: Map<string, Own>;
 }
+
+interface Own {
+  readonly state: ContainerState;
+  readonly lastState?: ContainerState;
+  readonly restartCount: number;
+}
+
+/** kubelet's back-off grows from here; one figure is enough for a model. */
+const RESTART_DELAY = 1000;
 
 export class FakeKubelet {
   readonly #options: KubeletOptions;
@@ -106,10 +120,57 @@ export class FakeKubelet {
     });
   }
 
-  /** The containers of a Pod end and kubelet starts them again in place (`restartPolicy: Always`). */
+  /** One container ends. The others go on, and so does the Pod, as long as one of them runs or is started again. */
+  async endContainer(uid: string, name: string, end: ContainerEnd): Promise<void> {
+    const run = this.#runs.get(uid);
+    const container = run?.pod.spec?.containers.find((one) => one.name === name);
+    const { state: was, restartCount = 0 } = run?.own.get(name) ?? {};
+    if (run?.phase !== "running" || !container || was?.terminated) return;
+    const ended = this.#terminated(run, end);
+    run.own.set(name, { state: ended, restartCount });
+    this.#options.onContainer?.(run.pod, name, "ended");
+    const policy = container.restartPolicy ?? run.pod.spec?.restartPolicy ?? "Always";
+    const again = policy === "Always" || (policy === "OnFailure" && end.exitCode !== 0);
+    if (!again && run.pod.spec!.containers.every((one) => run.own.get(one.name)?.state.terminated)) {
+      return this.end(uid, end);
+    }
+    if (again) {
+      this.#after(RESTART_DELAY, run, "running", () => this.#startAgain(run, name, { ended, restartCount }));
+    }
+    await this.#write(run, {
+      conditions: this.#conditions(run, false, "ContainersNotReady"),
+      containerStatuses: this.#containers(run, this.#runningState(run), this.#isReady(run)),
+    });
+  }
+
+  async #startAgain(
+    run: Run,
+    name: string,
+    { ended, restartCount }: { ended: ContainerState; restartCount: number },
+  ): Promise<void> {
+    const state = { running: { startedAt: toWire(this.#options.clock.now()) } };
+    run.own.set(name, { state, lastState: ended, restartCount: restartCount + 1 });
+    this.#options.onContainer?.(run.pod, name, "started");
+    await this.#write(run, {
+      conditions: this.#conditions(run, this.#isReady(run)),
+      containerStatuses: this.#containers(run, this.#runningState(run), this.#isReady(run)),
+    });
+  }
+
+  /** Whether what went no way of its own is ready: the Pod's readiness, but for containers that have ended. */
+  #isReady(run: Run): boolean {
+    return run.readyAt !== undefined;
+  }
+
+  /** The containers of a Pod end and kubelet starts them again in place, if their policy has it so. */
   async restart(uid: string, end: ContainerEnd): Promise<void> {
     const run = this.#runs.get(uid);
     if (run?.phase !== "running") return;
+    if (run.pod.spec?.restartPolicy === "Never") {
+      // The first is the one that the Pod is there for.
+      return this.endContainer(uid, run.pod.spec.containers[0]!.name, end);
+    }
+    run.readyAt = undefined;
     this.#options.onEnded?.(run.pod);
     const before = this.#terminated(run, end);
     run.startedAt = this.#options.clock.now();
@@ -157,7 +218,14 @@ export class FakeKubelet {
     const known = this.#runs.get(pod.metadata.uid);
     if (!known) {
       const behaviour = (this.#options.behave ?? (() => prompt))(pod);
-      const run: Run = { pod, behaviour, phase: "pending", terminating: false, written: Promise.resolve() };
+      const run: Run = {
+        pod,
+        behaviour,
+        phase: "pending",
+        terminating: false,
+        written: Promise.resolve(),
+        own: new Map(),
+      };
       this.#runs.set(pod.metadata.uid, run);
       if (!pod.metadata.deletionTimestamp) this.#after(behaviour.schedule, run, "pending", () => this.#bePlaced(run));
     } else known.pod = pod;
@@ -220,8 +288,10 @@ export class FakeKubelet {
   }
 
   async #beReady(run: Run): Promise<void> {
+    run.readyAt = this.#options.clock.now();
+    const all = [...run.own.values()].every(({ state }) => state.running);
     await this.#write(run, {
-      conditions: this.#conditions(run, true),
+      conditions: this.#conditions(run, all, all ? undefined : "ContainersNotReady"),
       containerStatuses: this.#containers(run, this.#runningState(run), true),
     });
   }
@@ -284,6 +354,10 @@ export class FakeKubelet {
     lastState?: ContainerState,
   ): PodStatus["containerStatuses"] {
     return run.pod.spec!.containers.map(({ name, image }) => {
+      const own = run.own.get(name);
+      if (own && (run.phase === "running" || own.state.terminated)) {
+        return { name, image: image ?? "", imageID: "", ready: own.state.running !== undefined, ...own };
+      }
       const before = run.pod.status?.containerStatuses?.find((status) => status.name === name)?.restartCount ?? 0;
       const restartCount = before + (lastState ? 1 : 0);
       return { name, image: image ?? "", imageID: "", ready, restartCount, state, ...(lastState && { lastState }) };

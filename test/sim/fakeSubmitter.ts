@@ -5,6 +5,7 @@
  * exits.
  */
 import type { Pod } from "../../src/api/kubernetes.ts";
+import { SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
 import { isTerminal, type SubmitRequest } from "../../src/domain/rayjob/ray.ts";
 import { type Clock, sleep } from "../../src/machinery/clock.ts";
@@ -35,7 +36,7 @@ export async function runSubmitter(
   script: SubmitterScript,
   { clock, ray, signal }: { clock: Clock; ray: RayTransport; signal: AbortSignal },
 ): Promise<ContainerEnd> {
-  const { dashboard: at, request, session } = instructions(pod);
+  const { dashboard: at, request, session: meantFor } = instructions(pod);
   const dashboard = new Dashboard({ transport: ray, askTimeout: 5000, commandTimeout: 15_000 });
   await sleep(clock, script.boot, signal);
   if (script.failsEarly) return { exitCode: 1 };
@@ -50,8 +51,10 @@ export async function runSubmitter(
     heard = clock.now();
     if (job.kind === "notFound") {
       // Following a job that Ray has lost, or a head that is not the one it was sent to: not its business any more.
-      if (submitted || (await dashboard.session(at)) !== session) return { exitCode: 1 };
+      const session = await dashboard.session(at);
+      if (submitted || (meantFor !== undefined && session !== meantFor)) return { exitCode: 1 };
       signal.throwIfAborted();
+      if (session === undefined) continue;
       await dashboard.submit(at, request, session);
       continue;
     }
@@ -64,12 +67,12 @@ export async function runSubmitter(
   }
 }
 
-function instructions(pod: Stored<Pod>): { dashboard: string; request: SubmitRequest; session: string } {
-  const env = new Map(
-    (pod.spec?.containers[0]?.env ?? []).map(({ name, value = "" }) => [name, value.replaceAll("$$", "$")]),
-  );
+/** A sidecar is told no session: it takes its own head's. */
+function instructions(pod: Stored<Pod>): { dashboard: string; request: SubmitRequest; session?: string } {
+  const container = pod.spec?.containers.find(({ name }) => name === SUBMITTER_CONTAINER);
+  const env = new Map((container?.env ?? []).map(({ name, value = "" }) => [name, value.replaceAll("$$", "$")]));
   let text = env.get("RAYKEEPER_SUBMIT") ?? "";
   for (let part = 1; env.has(`RAYKEEPER_SUBMIT_${part}`); part++) text += env.get(`RAYKEEPER_SUBMIT_${part}`);
-  const { session, ...request } = JSON.parse(text) as SubmitRequest & { session: string };
+  const { session, ...request } = JSON.parse(text) as SubmitRequest & { session?: string };
   return { dashboard: env.get("RAY_DASHBOARD_ADDRESS")!.replace(/^https?:\/\//, ""), request, session };
 }

@@ -7,7 +7,7 @@
  */
 import { crds } from "../../src/api/crds.ts";
 import type { Pod, Service } from "../../src/api/kubernetes.ts";
-import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
+import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
@@ -29,6 +29,7 @@ import {
 } from "../../src/machinery/kube/resources.ts";
 import { silent } from "../../src/machinery/logger.ts";
 import { settle, VirtualClock } from "../../src/machinery/virtualClock.ts";
+import type { RayTransport } from "../../src/ray/transport.ts";
 import { frozen } from "../../src/simkube/json.ts";
 import { SimKube } from "../../src/simkube/simkube.ts";
 import { type Operator, startOperator } from "../../src/wiring.ts";
@@ -100,6 +101,7 @@ export class World {
       behave: scripts.pod ?? (() => prompt),
       onRunning: (pod) => this.#runs(pod),
       onEnded: (pod) => this.#ended(pod),
+      onContainer: (pod, container, is) => this.#container(pod, container, is),
     });
     this.kubelet.start(this.#end.signal);
     this.#services.start(this.#end.signal);
@@ -218,6 +220,7 @@ export class World {
           const head = this.ray.start(uid);
           for (const worker of this.#workersOf(labels[LABEL.cluster])) head.nodes.set(nodeId(worker), "ALIVE");
         });
+        if (hasSidecar(pod)) this.#submit(pod);
         break;
       case NODE_TYPE.worker:
         this.#rayOf(labels[LABEL.cluster])?.nodes.set(nodeId(pod), "ALIVE");
@@ -236,13 +239,30 @@ export class World {
     if (labels[LABEL.nodeType] === NODE_TYPE.worker) this.#rayOf(labels[LABEL.cluster])?.nodes.set(nodeId(pod), "DEAD");
   }
 
+  /** A container of a Pod that lives on: the sidecar, or Ray beside it. */
+  #container(pod: Stored<Pod>, container: string, is: "ended" | "started"): void {
+    const { uid } = pod.metadata;
+    if (container !== SUBMITTER_CONTAINER) {
+      if (is === "ended") this.ray.stop(uid);
+      return;
+    }
+    this.#submitters.get(uid)?.abort();
+    this.#submitters.delete(uid);
+    if (is === "started") this.#submit(pod);
+  }
+
   #submit(pod: Stored<Pod>): void {
     const { uid } = pod.metadata;
     const gone = new AbortController();
     this.#submitters.set(uid, gone);
     const script = (this.#scripts.submitter ?? (() => diligent))(pod);
-    runSubmitter(pod, script, { clock: this.clock, ray: this.ray, signal: gone.signal }).then(
-      (end) => this.kubelet.end(uid, end),
+    const sidecar = hasSidecar(pod);
+    // Within a Pod the dashboard's address is the same in all: it is this Pod's that is meant.
+    const ray: RayTransport = {
+      request: (request) => this.ray.request(sidecar ? { ...request, dashboard: `${POD_ITSELF}${uid}` } : request),
+    };
+    runSubmitter(pod, script, { clock: this.clock, ray, signal: gone.signal }).then(
+      (end) => (sidecar ? this.kubelet.endContainer(uid, SUBMITTER_CONTAINER, end) : this.kubelet.end(uid, end)),
       (error) => {
         if (!gone.signal.aborted) throw error;
       },
@@ -265,6 +285,7 @@ export class World {
 
   /** Name resolution and the Service's selector: the UID of the running Pod that a dashboard's address leads to. */
   #headBehind(dashboard: string): string | undefined {
+    if (dashboard.startsWith(POD_ITSELF)) return dashboard.slice(POD_ITSELF.length);
     const [name = "", namespace = ""] = dashboard.split(".");
     const selector = this.#services.store.get(namespace, name)?.spec?.selector;
     if (!selector) return undefined;
@@ -274,6 +295,12 @@ export class World {
     return behind?.metadata.uid;
   }
 }
+
+const POD_ITSELF = "pod:";
+
+const hasSidecar = ({ metadata, spec }: Stored<Pod>): boolean =>
+  metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head &&
+  (spec?.containers.some(({ name }) => name === SUBMITTER_CONTAINER) ?? false);
 
 function withOpenTemplates<T>(schema: T): T {
   if (Array.isArray(schema)) return schema.map(withOpenTemplates) as T;

@@ -6,8 +6,9 @@
  * and each change of it is a write.
  */
 import type { ContainerState, ContainerStatus, Event, Pod } from "../../api/kubernetes.ts";
+import { SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import { lastWords } from "../lastWords.ts";
-import { hasEnded, isTerminating, silenceOf } from "./observe.ts";
+import { hasEnded, hasRun, isTerminating, silenceOf } from "./observe.ts";
 
 export interface PodProblem {
   /** CamelCase, as kubelet or the scheduler has it where they name one. */
@@ -142,11 +143,16 @@ function nodeSilent(pod: Pod): PodProblem | undefined {
   return { reason: "NodeSilent", message: "is out of reach: its node does not report" };
 }
 
-/** Init containers first: as long as one fails, the others only wait. `lives`: it is meant to run on. */
+/**
+ * Init containers first: as long as one fails, the others only wait. `lives`: it is meant to run on. A submitter that has
+ * run is left out: its end, good or bad, is no trouble of the Pod's, and its RayJob tells of it.
+ */
 function containers({ status }: Pod): { word: string; status: ContainerStatus; lives: boolean }[] {
   return [
     ...(status?.initContainerStatuses ?? []).map((status) => ({ word: "init container", status, lives: false })),
-    ...(status?.containerStatuses ?? []).map((status) => ({ word: "container", status, lives: true })),
+    ...(status?.containerStatuses ?? [])
+      .filter((one) => one.name !== SUBMITTER_CONTAINER || !hasRun(one))
+      .map((status) => ({ word: "container", status, lives: true })),
   ];
 }
 

@@ -49,7 +49,7 @@ export const gcsPort = (cluster: RayCluster): string =>
   cluster.spec.headGroupSpec.rayStartParams?.["port"] || DEFAULT_GCS_PORT;
 
 /** Port under which the head Service offers the dashboard and its job API: the head's container port of that name. */
-export function dashboardPort(cluster: RayCluster): number {
+export function dashboardPort(cluster: Pick<RayCluster, "spec">): number {
   const ports = cluster.spec.headGroupSpec.template.spec?.containers?.[0]?.ports ?? [];
   return ports.find((port) => port.name === "dashboard")?.containerPort ?? DEFAULT_DASHBOARD_PORT;
 }

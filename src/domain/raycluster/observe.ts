@@ -5,7 +5,7 @@
  * May not: decide anything. decide.ts is next.
  */
 import type { ContainerStatus, Pod, Service } from "../../api/kubernetes.ts";
-import { LABEL, NODE_TYPE } from "../../api/labels.ts";
+import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster, WorkerGroupSpec } from "../../api/raycluster.ts";
 import type { LiveAnswers } from "../decision.ts";
@@ -71,9 +71,29 @@ export function silenceOf(pod: Pod): ReturnType<typeof readyCondition> {
   return ready?.status === "Unknown" || takenAway ? ready : undefined;
 }
 
-/** Running, and not said to be unready: a Pod without a Ready condition passes, as it does with KubeRay. */
+/**
+ * Running, and not said to be unready: a Pod without a Ready condition passes, as it does with KubeRay. A submitter in a
+ * head Pod is no part of Ray: when it has ended the Pod is not Ready any more, and works as before.
+ */
 export const isReady = (pod: Pod): boolean =>
-  pod.status?.phase === "Running" && (readyCondition(pod)?.status ?? "True") === "True";
+  pod.status?.phase === "Running" && ((readyCondition(pod)?.status ?? "True") === "True" || lacksSubmitterOnly(pod));
+
+/** Whether the Pod is not Ready only because its submitter has ended, or is between two tries. */
+export function lacksSubmitterOnly(pod: Pod): boolean {
+  const ready = readyCondition(pod);
+  const statuses = pod.status?.containerStatuses ?? [];
+  const submitter = statuses.find(({ name }) => name === SUBMITTER_CONTAINER);
+  return (
+    ready?.status === "False" &&
+    submitter !== undefined &&
+    hasRun(submitter) &&
+    statuses.every((status) => status === submitter || status.ready)
+  );
+}
+
+/** It has run to an end at least once. */
+export const hasRun = ({ state, lastState }: ContainerStatus): boolean =>
+  state?.terminated !== undefined || lastState?.terminated !== undefined;
 
 /** Status of the container that runs Ray: the first of the Pod's. */
 export function rayContainerStatus(pod: Pod): ContainerStatus | undefined {

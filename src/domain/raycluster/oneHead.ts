@@ -13,7 +13,7 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { ANNOTATION } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster, RayClusterSpec } from "../../api/raycluster.ts";
-import type { ClusterPods } from "./observe.ts";
+import { type ClusterPods, hasEnded, rayContainerStatus } from "./observe.ts";
 
 /** Whether Redis or a volume keeps Ray's tables over the loss of a head. */
 export const isFaultTolerant = (
@@ -33,7 +33,8 @@ export function hasLostOneHead(cluster: RayCluster, heads: readonly Stored<Pod>[
   const uid = oneHeadUID(cluster);
   if (!hasOneHead(cluster) || uid === undefined) return false;
   const head = heads.find(({ metadata }) => metadata.uid === uid);
-  return !head || head.status?.phase === "Failed" || head.status?.phase === "Succeeded";
+  // Ray's container is not started again; the Pod lives on with what else is in it.
+  return !head || hasEnded(head) || rayContainerStatus(head)?.state?.terminated !== undefined;
 }
 
 /** The one head is not written down yet: it comes before anything else. */

@@ -20,6 +20,7 @@ import {
   isOverdue,
   isReady,
   isTerminating,
+  lacksSubmitterOnly,
   MAX_INT32,
   type ObservedRayCluster,
   overdueAt,
@@ -250,6 +251,7 @@ function headPodReady(observed: ObservedRayCluster, pods: ClusterPods, now: Inst
       message: ready.message ?? "",
     };
   }
+  if (lacksSubmitterOnly(head)) return { type, status: "True", reason: "HeadPodRunningAndReady", message: "" };
   const waiting = head.status?.containerStatuses?.find(({ state }) => state?.waiting ?? state?.terminated);
   const cause = ready.reason === "ContainersNotReady" ? waiting?.state?.waiting?.reason : undefined;
   return { type, status: "False", reason: asReason(cause ?? ready.reason), message: ready.message ?? "" };

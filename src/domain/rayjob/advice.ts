@@ -6,14 +6,13 @@
  * May not: judge. explain.ts says which entries apply.
  */
 import type { Pod } from "../../api/kubernetes.ts";
-import { LABEL, NODE_TYPE } from "../../api/labels.ts";
+import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { AttemptRecord, JobFailedReason, RayJob } from "../../api/rayjob.ts";
 import type { PodProblem } from "../raycluster/explain.ts";
 import type { FailureCause, Reasons } from "./conditions.ts";
 import type { State } from "./explain.ts";
 import { isSelected } from "./records.ts";
-import { SUBMITTER_CONTAINER } from "./submitter.ts";
 
 export interface Advice {
   /** A sentence: what to do, or what to look at. */

@@ -5,16 +5,20 @@
  * earlier attempt is in the way.
  * Next: start.ts makes what was named here.
  */
-import type { Decision } from "../decision.ts";
+import type { Decision, EventSpec } from "../decision.ts";
+import { atLeastVersion } from "../raycluster/version.ts";
 import type { Instant } from "../time.ts";
 import { waitingFor } from "./cluster.ts";
 import { withCondition, withoutConditions } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
 import { append, newRecord, nextNumber, statusOf } from "./records.ts";
+import { isSidecar } from "./sidecar.ts";
 import { nothingUnderWay, revise } from "./status.ts";
 
-export function beginAttempt({ job }: ObservedRayJob, now: Instant): Decision<RayCommand> {
+const SIDECAR_RESTART_RAY = "2.54";
+
+export function beginAttempt({ job, settings }: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const before = statusOf(job);
   const number = nextNumber({ job });
   const record = newRecord(job, number, now);
@@ -47,6 +51,14 @@ export function beginAttempt({ job }: ObservedRayJob, now: Instant): Decision<Ra
         ? [{ type: "Normal", reason: "Resumed", action: "Resume", note: `Resumed with attempt ${number}` } as const]
         : []),
       { type: "Normal", reason: "AttemptStarted", action: "Start", note: `Attempt ${number} started: ${names}` },
+      ...(settings.sidecarRestart && isSidecar(record) ? oldRay(job.spec.rayClusterSpec?.rayVersion) : []),
     ],
   };
+}
+
+/** An older Ray closes a log's stream as if the log were complete. A version that is not told is taken for a new one. */
+function oldRay(version: string | undefined): readonly EventSpec[] {
+  if (!version || atLeastVersion(version, SIDECAR_RESTART_RAY)) return [];
+  const note = `The feature gate SidecarSubmitterRestart is meant for Ray ${SIDECAR_RESTART_RAY} or newer, and rayVersion is ${version}: a submitter that is started again may not follow the job's log to its end`;
+  return [{ type: "Warning", reason: "OldRayVersion", action: "Validate", note }];
 }

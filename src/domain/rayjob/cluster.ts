@@ -9,15 +9,17 @@ import type { KubeObject, OwnerReference, Stored } from "../../api/object.ts";
 import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect, LiveQuestion } from "../decision.ts";
-import { dashboardAddress } from "../raycluster/names.ts";
+import { dashboardAddress, headPodName } from "../raycluster/names.ts";
 import { silenceOf } from "../raycluster/observe.ts";
 import { hasLostOneHead, hasOneHead, isFaultTolerant, oneHeadUID } from "../raycluster/oneHead.ts";
 import { PROVISIONING } from "../raycluster/status.ts";
+import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { isLeaving, ownerUID } from "./children.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayTarget } from "./ray.ts";
 import { statusOf } from "./records.ts";
+import { isSidecar, withSidecar } from "./sidecar.ts";
 import { same } from "./status.ts";
 import { submissionAnnotation } from "./submission.ts";
 
@@ -51,12 +53,16 @@ function wantsOneHead({ retryStrategy, submissionMode }: AttemptRecord, { spec, 
 }
 
 /** Creates the RayCluster that the record names, from what spec says now. Kueue wants all labels and annotations on it. */
-export function createCluster(job: Stored<RayJob>, record: AttemptRecord): KubeEffect {
+export function createCluster(job: Stored<RayJob>, record: AttemptRecord, settings: Settings): KubeEffect {
   const { name, namespace, labels, annotations } = job.metadata;
+  const spec = isSidecar(record) ? withSidecar(job, record, settings) : job.spec.rayClusterSpec!;
+  const one = wantsOneHead(record, job);
   const own = {
     ...inherited(annotations),
     ...attemptAnnotations(record),
-    ...(wantsOneHead(record, job) && { [ANNOTATION.oneHead]: "true" }),
+    ...(one && { [ANNOTATION.oneHead]: "true" }),
+    // KubeRay's word for it, which its users' tools know.
+    ...(one && isSidecar(record) && { [ANNOTATION.disableProvisionedHeadRestart]: "true" }),
   };
   const object: RayCluster & KubeObject & { kind: "RayCluster"; apiVersion: string } = {
     apiVersion: "ray.io/v1",
@@ -74,7 +80,7 @@ export function createCluster(job: Stored<RayJob>, record: AttemptRecord): KubeE
       annotations: { ...own, ...submissionAnnotation(job.spec, own) },
       ownerReferences: [ownedBy(job)],
     },
-    spec: job.spec.rayClusterSpec!,
+    spec,
   };
   const place = `${namespace}/${record.rayClusterName}`;
   return {
@@ -103,8 +109,42 @@ function inherited(annotations: Record<string, string> | undefined): Record<stri
 }
 
 export type Readiness =
-  | { readonly ready: true; readonly head: Stored<Pod>; readonly since: Instant }
+  /** `settled`: from then on its dashboard should answer. */
+  | { readonly ready: true; readonly head: Stored<Pod>; readonly settled: Instant }
   | { readonly ready: false; readonly why: string };
+
+/** A head that has just become ready may need this long until its dashboard answers under its name. */
+const SETTLING = seconds(10);
+/** From the start of a head's container until its dashboard answers, at most. */
+const HEAD_START = seconds(60);
+
+/**
+ * Whether the attempt goes on with this cluster now. A sidecar waits for nobody: as soon as its head runs the job may be
+ * with Ray, whatever the workers do.
+ */
+export const readinessFor = (
+  record: AttemptRecord,
+  cluster: Stored<RayCluster>,
+  pods: readonly Stored<Pod>[],
+): Readiness => (isSidecar(record) ? headReadiness(cluster, pods) : readiness(cluster, pods));
+
+/** What has come to be when the attempt goes on, as the beginning of a sentence. */
+export const upText = (record: AttemptRecord | undefined, cluster: string | undefined): string =>
+  record && isSidecar(record) ? `The head of RayCluster ${cluster} runs` : `RayCluster ${cluster} is ready`;
+
+/** Whether its head runs: in SidecarMode Ray may have the job from then on. */
+export function headReadiness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): Readiness {
+  // Where there may be one head only, it has to be that one.
+  const mayServe = ({ metadata }: Stored<Pod>) => !hasOneHead(cluster) || metadata.uid === oneHeadUID(cluster);
+  const head = headsOf(cluster, pods).find(
+    (pod) => !isLeaving(pod) && pod.status?.phase === "Running" && mayServe(pod),
+  );
+  const startedAt = upper(head && rayContainer(head)?.state?.running?.startedAt);
+  if (head && startedAt !== undefined) return { ready: true, head, settled: startedAt + HEAD_START };
+  const trouble = troubleOf(cluster);
+  const name = cluster.metadata.name;
+  return { ready: false, why: trouble ? `Waiting for RayCluster ${name}: ${trouble}` : waitingFor(name) };
+}
 
 /**
  * Whether the job can be handed to this cluster now. `status.state` alone would not do: it stays `ready` once it was,
@@ -119,12 +159,12 @@ export function readiness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod
   // Where there may be one head only, it has to be that one.
   if (hasOneHead(cluster) && head.metadata.uid !== oneHeadUID(cluster)) return { ready: false, why: waitingFor(name) };
   if (conditionOf(cluster, "HeadPodReady")?.status === "False") return { ready: false, why: waitingFor(name) };
-  return { ready: true, head, since: readySince(head) };
+  return { ready: true, head, settled: readySince(head) + SETTLING };
 }
 
 /** `trouble`: what keeps the submitter from starting. */
-export const beingSubmitted = ({ rayClusterName, jobId }: AttemptRecord, trouble?: string): string =>
-  `RayCluster ${rayClusterName} is ready; job ${jobId} is being submitted.${trouble ? ` Its submitter cannot start: ${trouble}` : ""}`;
+export const beingSubmitted = (record: AttemptRecord, trouble?: string): string =>
+  `${upText(record, record.rayClusterName)}; job ${record.jobId} is being submitted.${trouble ? ` Its submitter cannot start: ${trouble}` : ""}`;
 
 export const waitingFor = (cluster: string | undefined): string => `Waiting for RayCluster ${cluster} to be ready.`;
 
@@ -197,7 +237,8 @@ export function headFacts(
   const recorded = heads.find((pod) => pod.metadata.uid === recordedUID);
   const pod = recorded ?? heads.find((candidate) => !isLeaving(candidate)) ?? heads[0];
   if (pod === undefined) {
-    return { pod: undefined, lost: "no head Pod exists any more", missing: true, changedAt: 0, lastEnd: undefined };
+    const lost = cluster ? `head Pod ${headPodName(cluster.metadata.name)} is gone` : "no head Pod exists any more";
+    return { pod: undefined, lost, missing: true, changedAt: 0, lastEnd: undefined };
   }
   const lastEnd = endOf(pod);
   return { pod, lost: lossOf(pod, recordedUID, lastEnd), missing: false, changedAt: changedAt(pod), lastEnd };
@@ -234,21 +275,25 @@ function lossOf(pod: Stored<Pod>, recordedUID: string | undefined, lastEnd: stri
   if (isLeaving(pod)) return `${name} is being deleted${lastEnd ? ` (${lastEnd})` : ""}`;
   const phase = pod.status?.phase;
   if (phase === "Failed" || phase === "Succeeded") return `${name} ended${lastEnd ? `: ${lastEnd}` : ""}`;
+  const ended = rayContainer(pod)?.state?.terminated;
+  // The Pod lives on with what else is in it.
+  if (ended && pod.spec?.restartPolicy === "Never") return `${name} ended: ${lastEnd}`;
   if (silenceOf(pod)) {
     return `${name} is out of reach: its node ${pod.spec?.nodeName ?? ""} does not report any more`;
   }
   return undefined;
 }
 
-/** The newest thing that may have taken Ray's memory: Pod made, Ray container started, deletion asked for. */
+/** The newest thing that may have taken Ray's memory: Pod made, Ray container started or ended, deletion asked for. */
 function changedAt(pod: Stored<Pod>): Instant {
   const deletion = fromWire(pod.metadata.deletionTimestamp);
   const asked =
     deletion === undefined
       ? undefined
       : deletion - seconds(pod.metadata.deletionGracePeriodSeconds ?? 0) + WIRE_RESOLUTION;
-  const started = upper(rayContainer(pod)?.state?.running?.startedAt);
-  return Math.max(upper(pod.metadata.creationTimestamp) ?? 0, started ?? 0, asked ?? 0);
+  const { running, terminated } = rayContainer(pod)?.state ?? {};
+  const moved = upper(running?.startedAt ?? terminated?.finishedAt);
+  return Math.max(upper(pod.metadata.creationTimestamp) ?? 0, moved ?? 0, asked ?? 0);
 }
 
 /** The Ray container is the template's first; an injected one comes after it. */

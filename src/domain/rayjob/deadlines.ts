@@ -184,7 +184,8 @@ const isUnderWay = (outcome: ObservedRayJob["ray"]["submit"]): boolean =>
 function stops({ ray }: ObservedRayJob, submitter: Submitter, target: RayTarget | undefined): Effect<RayCommand>[] {
   const effects: Effect<RayCommand>[] = [];
   const why = "its deadline has passed";
-  if (submitter.is === "working" && !isLeaving(submitter.object)) effects.push(deleteSubmitter(submitter.object, why));
+  const job = submitter.is === "working" ? submitter.object : undefined;
+  if (job && !isLeaving(job)) effects.push(deleteSubmitter(job, why));
   if (target && mayStop(ray)) effects.push({ do: "stop", target, why });
   return effects;
 }

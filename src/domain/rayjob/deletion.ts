@@ -11,11 +11,12 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { Decision, EventSpec } from "../decision.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { findCluster } from "./children.ts";
-import { targetOf } from "./cluster.ts";
+import { headReadiness, targetOf } from "./cluster.ts";
 import { halt } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, statusOf } from "./records.ts";
+import { isSidecar } from "./sidecar.ts";
 
 /** How long the answer to the one stop is waited for, from the request: the deletion may be old when somebody sees it. */
 const PATIENCE = seconds(15);
@@ -34,7 +35,9 @@ export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCom
   const found = record ? findCluster(observed, record) : undefined;
   const cluster = found?.is === "ours" ? (found.object as Stored<RayCluster>) : undefined;
   const target = record && cluster ? targetOf(observed, record, cluster) : undefined;
-  const mayRun = record?.submissionStartTime !== undefined && !isTerminal(statusOf(job).jobStatus);
+  // Before a sidecar's head runs there is nobody to ask.
+  const askable = !record || !isSidecar(record) || (cluster && headReadiness(cluster, observed.pods).ready);
+  const mayRun = record?.submissionStartTime !== undefined && askable && !isTerminal(statusOf(job).jobStatus);
   if (!target || !mayRun) return letGo(observed, "nothing of it runs in Ray");
 
   const { stop } = ray;

@@ -11,13 +11,13 @@ import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type LiveQuestion, questionKey } from "../decision.ts";
 import { isFaultTolerant } from "../raycluster/oneHead.ts";
 import { fromWire, type Instant } from "../time.ts";
-import { clusterStanding, findCluster, findSubmitter, isLeaving } from "./children.ts";
+import { clusterStanding, findCluster, isLeaving } from "./children.ts";
 import { headFacts, headQuestion, targetOf } from "./cluster.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayTarget } from "./ray.ts";
 import { isSelected, statusOf } from "./records.ts";
 import { reviseRecord } from "./status.ts";
-import { submitterState } from "./submitter.ts";
+import { submitterOf } from "./submitter.ts";
 import type { Evidence } from "./verdict.ts";
 
 interface Gathered {
@@ -53,16 +53,14 @@ export function gather(
   const cluster = found.is === "absent" || found.is === "stranger" ? undefined : (found.object as Stored<RayCluster>);
   const headQuestions = [headQuestion(namespace, record.rayClusterName ?? "")];
   const heads = observed.live.get(questionKey(headQuestions[0]!));
+  const head = headFacts(cluster, observed.pods, record.headPodUID);
   const evidence: Evidence = {
     record,
-    head: headFacts(cluster, observed.pods, record.headPodUID),
+    head,
     headAbsence: heads === undefined ? "unasked" : heads.some((pod) => !isLeaving(pod)) ? "refuted" : "confirmed",
     headQuestions,
     clusterLost: lossOf(found.is, record),
-    submitter:
-      record.submissionMode === "K8sJobMode"
-        ? submitterState(findSubmitter(observed, record), observed.pods)
-        : { is: "absent" },
+    submitter: submitterOf(observed, record, head.pod),
     answer: ray.answer,
     submit: ray.submit,
     faultTolerant: isFaultTolerant(cluster?.spec, cluster?.metadata.annotations),

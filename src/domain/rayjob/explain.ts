@@ -8,7 +8,7 @@
  * Next: advice.ts for what can be done, timers.ts for what runs out; src/cli/explain.ts gathers and prints.
  */
 import type { Event, Pod } from "../../api/kubernetes.ts";
-import { LABEL, NODE_TYPE } from "../../api/labels.ts";
+import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, JobDeploymentStatus, RayJobStatus } from "../../api/rayjob.ts";
@@ -27,14 +27,14 @@ import {
   troubleAdvice,
 } from "./advice.ts";
 import { inOrder, isBlocking } from "./barrier.ts";
-import { type Found, findCluster, findSubmitter, isLeaving, left, ownerUID, remains } from "./children.ts";
-import { headFacts, readiness, waitingFor } from "./cluster.ts";
+import { type Found, findCluster, isLeaving, left, ownerUID, remains } from "./children.ts";
+import { headFacts, readiness, readinessFor, upText, waitingFor } from "./cluster.ts";
 import { findCondition } from "./conditions.ts";
 import { isBeingStopped } from "./deadlines.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal } from "./ray.ts";
 import { currentRecord, isSelected, statusOf } from "./records.ts";
-import { submitterState } from "./submitter.ts";
+import { type Submitter, submitterOf } from "./submitter.ts";
 import { WAS_SUSPENDED, wantsSuspension } from "./suspend.ts";
 import { type Timer, timersOf } from "./timers.ts";
 import { validateRayJob } from "./validate.ts";
@@ -192,7 +192,7 @@ function see(observed: Explained, now: Instant) {
   const found = record ? findCluster(observed, record) : ({ is: "absent" } as Found<RayCluster>);
   const cluster = clusterOf(observed, found, record);
   const head = headFacts(cluster, pods, record?.headPodUID);
-  const submitter = submitterState(record ? findSubmitter(observed, record) : { is: "absent" }, pods);
+  const submitter: Submitter = record ? submitterOf(observed, record, head.pod) : { is: "absent" };
   const some = remains(observed, record);
   const everything = isBlocking(job) || wantsSuspension(job);
   const remnants = left(some, status.jobDeploymentStatus === "Retrying" && !everything ? "owners" : "everything");
@@ -278,12 +278,12 @@ function starting(seen: Seen): Story {
     return { ...base, why: told, waits: [{ kind: "RayCluster", name: name ?? "", ...going(found.object), text }] };
   }
   if (!cluster) return { ...base, why: told };
-  const ready = readiness(cluster, pods);
+  const ready = record ? readinessFor(record, cluster, pods) : readiness(cluster, pods);
   if (ready.ready) {
     const silent = status.jobStatusCheckFailureStartTime;
     return {
       ...base,
-      why: silent ? told : `RayCluster ${name} is ready; Ray's dashboard is being asked for its session.`,
+      why: silent ? told : `${upText(record, name)}; Ray's dashboard is being asked for its session.`,
       waits: [
         {
           kind: "Ray",
@@ -304,7 +304,7 @@ function starting(seen: Seen): Story {
 }
 
 function running(seen: Seen): Story {
-  const { status, record, submitter, head } = seen;
+  const { status, record, head } = seen;
   const silent = status.jobStatusCheckFailureStartTime;
   const troubles = [...podTroubles(seen), ...(record?.observedTime ? [] : submitterTroubles(seen))];
   const base = { troubles, conditions: ["Started"] as const };
@@ -317,12 +317,15 @@ function running(seen: Seen): Story {
     };
   }
   if (isTerminal(status.jobStatus)) {
-    const name = submitter.is === "working" ? submitter.object.metadata.name : seen.job.metadata.name;
+    const { kind, name } =
+      record?.submissionMode === "SidecarMode"
+        ? ({ kind: "Container", name: SUBMITTER_CONTAINER } as const)
+        : ({ kind: "Job", name: seen.job.metadata.name } as const);
     return {
       ...base,
       since: status.rayJobInfo?.endTime,
       why: `Ray says ${status.jobStatus}; the submitter finishes the log.`,
-      waits: [{ kind: "Job", name, text: `The submitter, Job ${name}, has not written the whole log yet.` }],
+      waits: [{ kind, name, text: `The submitter, ${kind} ${name}, has not written the whole log yet.` }],
     };
   }
   const waits: Wait[] = troubles.map(asWait);
@@ -355,7 +358,7 @@ function submissionWait({ record, job, submitter }: Seen): readonly Wait[] {
     case "HTTPMode":
       return [{ kind: "Ray", name: record.jobId ?? "", text: "The operator submits the job to Ray." }];
     case "SidecarMode":
-      return [{ kind: "Container", name: "ray-job-submitter", text: "The submitter in the head Pod submits the job." }];
+      return [{ kind: "Container", name: SUBMITTER_CONTAINER, text: "The submitter in the head Pod submits the job." }];
     default: {
       const { name } = job.metadata;
       const text =
@@ -426,9 +429,10 @@ function podTroubles({ cluster, pods, events }: Seen): readonly Trouble[] {
 }
 
 function submitterTroubles({ submitter, pods, events }: Seen): readonly Trouble[] {
-  if (!("object" in submitter)) return [];
+  const object = "object" in submitter ? submitter.object : undefined;
+  if (!object) return [];
   return pods
-    .filter((pod) => ownerUID(pod) === submitter.object.metadata.uid && !isLeaving(pod))
+    .filter((pod) => ownerUID(pod) === object.metadata.uid && !isLeaving(pod))
     .flatMap((pod) => {
       const problem = podProblem(pod, events);
       return problem ? [{ ...problem, pod }] : [];

@@ -5,16 +5,20 @@
  * May not: change the verdict. The submitter Job stays, for its log; a submitter that still works gets no further try,
  * or goes, where it might yet submit what has been given up.
  */
+import type { Stored } from "../../api/object.ts";
+import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, Effect } from "../decision.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { absence, enumerate, unproven } from "./absence.ts";
-import { deleteCluster, deleteSubmitter, findSubmitter, isLeaving, refOf, remains } from "./children.ts";
+import { deleteCluster, deleteSubmitter, findCluster, findSubmitter, isLeaving, refOf, remains } from "./children.ts";
+import { headFacts } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { RAYS_OWN_WORD } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, statusOf } from "./records.ts";
+import { isSidecar, maySubmitYet } from "./sidecar.ts";
 import { lastTry, submitterState } from "./submitter.ts";
 
 export function finish(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
@@ -23,6 +27,11 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
   const record = currentRecord(observed);
   const some = remains(observed, record);
   const submitter = record ? settleSubmitter(observed, status, record) : [];
+  if (record && mayYetBeSubmitted(observed, status, record)) {
+    const why = "the attempt was given up, and its sidecar might still submit the job";
+    const all = some.rayClusters.filter((cluster) => !isLeaving(cluster));
+    if (all.length > 0) return { summary: why, effects: all.map((one) => deleteCluster(one, why)), events: [] };
+  }
   const due = dueTime(observed, status);
   if (due !== undefined && now < due) {
     return { summary: "the job is over; its cluster goes later", effects: submitter, events: [], wakeAt: due };
@@ -49,6 +58,22 @@ export function dueTime({ job }: Pick<ObservedRayJob, "job">, status: RayJobStat
   return (fromWire(status.endTime) ?? 0) + seconds(Math.max(0, job.spec.ttlSecondsAfterFinished ?? 0));
 }
 
+/** It ended without Ray's own word on the job. */
+const wasGivenUp = (status: RayJobStatus): boolean =>
+  status.jobDeploymentStatus === "Failed" && !RAYS_OWN_WORD.has(findCondition(status, "Failed")?.reason ?? "");
+
+/**
+ * A sidecar cannot be deleted alone, and a head that is not there yet would bring one. So the cluster of an attempt that
+ * was given up before Ray had its job goes whatever the policy: it was for this job only, and has run nothing.
+ */
+function mayYetBeSubmitted(observed: ObservedRayJob, status: RayJobStatus, record: AttemptRecord): boolean {
+  if (!isSidecar(record) || record.observedTime !== undefined || !wasGivenUp(status)) return false;
+  const found = findCluster(observed, record);
+  if (found.is !== "ours") return false;
+  const { pod } = headFacts(found.object as Stored<RayCluster>, observed.pods, record.headPodUID);
+  return pod === undefined || maySubmitYet(pod);
+}
+
 function settleSubmitter(
   observed: ObservedRayJob,
   status: RayJobStatus,
@@ -56,14 +81,13 @@ function settleSubmitter(
 ): readonly Effect<RayCommand>[] {
   if (record.submissionMode !== "K8sJobMode") return [];
   const submitter = submitterState(findSubmitter(observed, record), observed.pods);
-  if (submitter.is !== "working") return [];
+  if (submitter.is !== "working" || !submitter.object) return [];
   const created = fromWire(submitter.object.metadata.creationTimestamp) ?? 0;
   if (created >= (fromWire(status.endTime) ?? Number.POSITIVE_INFINITY)) {
     return [deleteSubmitter(submitter.object, "it came after the end, from a request that had been given up")];
   }
-  const failed = status.jobDeploymentStatus === "Failed";
   // Where Ray holds the end, the submitter has nothing left to submit.
-  if (failed && !RAYS_OWN_WORD.has(findCondition(status, "Failed")?.reason ?? "")) {
+  if (wasGivenUp(status)) {
     return [deleteSubmitter(submitter.object, "the attempt was given up: nothing may be submitted any more")];
   }
   const patch = lastTry(submitter.object);

@@ -8,14 +8,14 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord } from "../../api/rayjob.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
-import { findCluster, findSubmitter, isLeaving } from "./children.ts";
-import { headFacts, readiness, targetOf } from "./cluster.ts";
+import { findCluster, isLeaving } from "./children.ts";
+import { headFacts, readinessFor, targetOf } from "./cluster.ts";
 import { activeDeadline, isBeingStopped } from "./deadlines.ts";
 import { mayRunOn } from "./halt.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal, type PollPace, type RayInterest, type RayTarget } from "./ray.ts";
 import { aboutItFrom, currentRecord, statusOf } from "./records.ts";
-import { submitterState } from "./submitter.ts";
+import { submitterOf } from "./submitter.ts";
 import { DEAD_NODE_PATIENCE } from "./verdict.ts";
 
 /** Close to a deadline its answer is wanted soon. */
@@ -37,7 +37,7 @@ export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest
   const status = statusOf(job);
   switch (status.jobDeploymentStatus) {
     case "Initializing": {
-      const ready = found.is === "ours" && readiness(cluster, observed.pods).ready;
+      const ready = found.is === "ours" && readinessFor(record, cluster, observed.pods).ready;
       if (!ready) return undefined;
       // Ray's record of an earlier attempt may have been deleted meanwhile (claim.ts).
       const forgotten = observed.ray.forget?.finishedAt ?? 0;
@@ -70,7 +70,7 @@ function whileRunning(
   const { job, pods, ray, settings } = observed;
   const status = statusOf(job);
   const head = headFacts(cluster, pods, record.headPodUID);
-  const submitter = submitterState(findSubmitter(observed, record), pods);
+  const submitter = submitterOf(observed, record, head.pod);
   const submitterEnd = submitter.is === "finished" || submitter.is === "failed" ? submitter.at : undefined;
   const deadline = activeDeadline(job)?.at;
   const dead = fromWire(record.driverNodeDeadTime);

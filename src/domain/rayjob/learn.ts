@@ -8,7 +8,7 @@ import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import type { EventSpec } from "../decision.ts";
 import { type Instant, toWire } from "../time.ts";
 import { mirror } from "./cluster.ts";
-import { findCondition, withCondition } from "./conditions.ts";
+import { findCondition, type Reasons, withCondition } from "./conditions.ts";
 import type { Pass } from "./evidence.ts";
 import { isTerminal, type RayJobInfo } from "./ray.ts";
 import { currentRecord } from "./records.ts";
@@ -81,11 +81,12 @@ function submitterHealth(
   status: RayJobStatus,
 ): { readonly status: RayJobStatus; readonly events: readonly EventSpec[] } {
   const { submitterDeletions: deletions = 0 } = record;
-  if (record.submissionMode !== "K8sJobMode") return { status, events: [] };
+  // There is none in HTTPMode; and a sidecar goes with its head, which is told elsewhere.
+  if (record.submissionMode !== "K8sJobMode" && submitter.is === "absent") return { status, events: [] };
   const before = findCondition(status, "SubmitterHealthy");
-  const health = (value: boolean, reason: "Following" | "Finished" | "JobFailed" | "Deleted", message: string) => {
+  const health = (value: boolean, reason: Reasons["SubmitterHealthy"], message: string) => {
     const next = withCondition(status, now, "SubmitterHealthy", value, reason, message);
-    const note = `${message} The Ray job is not affected; its log can be read from Ray.`;
+    const note = `${message.replace(/[^.!?]$/, "$&.")} The Ray job is not affected; its log can be read from Ray.`;
     const lost = !value && before?.status !== "False";
     return {
       status: next,
@@ -96,14 +97,14 @@ function submitterHealth(
   const judged = (at: Instant) => answer !== undefined && answer.requestedAt >= at && status.jobStatus === "RUNNING";
   switch (submitter.is) {
     case "working": {
-      return health(true, "Following", deletions > 0 ? MADE_AGAIN : "The submitter follows the job's log.");
+      return health(true, "Following", deletions > 0 ? MADE_AGAIN : following(submitter.restarts));
     }
     case "finished":
       return judged(submitter.at)
         ? health(false, "Finished", "The submitter has ended although the job runs; nobody follows the log.")
         : { status, events: [] };
     case "failed":
-      return judged(submitter.at) ? health(false, "JobFailed", submitter.message) : { status, events: [] };
+      return judged(submitter.at) ? health(false, submitter.why, submitter.message) : { status, events: [] };
     case "absent":
     case "leftover":
     case "stranger": {
@@ -116,6 +117,12 @@ function submitterHealth(
       return { ...lost, status: reviseRecord(lost.status, counted, { submitterDeletions: deletions + 1 }) };
     }
   }
+}
+
+function following(restarts = 0): string {
+  if (restarts === 0) return "The submitter follows the job's log.";
+  const times = restarts === 1 ? "once" : `${restarts} times`;
+  return `The submitter follows the job's log; its container was started again ${times}.`;
 }
 
 /** Whether a deleted submitter is made once more, since the job that it followed still runs. */

@@ -23,7 +23,7 @@ import { provide, requestOf } from "./provide.ts";
 import { isTerminal, type RayCommand, type RayJobInfo } from "./ray.ts";
 import { currentRecord } from "./records.ts";
 import { revise, reviseRecord } from "./status.ts";
-import { isDone, type Submitter, submitterTrouble } from "./submitter.ts";
+import { isDone, submitterTrouble } from "./submitter.ts";
 import { enterSuspending, wantsSuspension } from "./suspend.ts";
 import { DEAD_NODE_PATIENCE, type Verdict, verdict } from "./verdict.ts";
 
@@ -92,7 +92,7 @@ function conclude(pass: Pass, end: RayJobInfo, journalled: boolean): Decision<Ra
   const { submitter } = evidence;
   const ended = fromWire(seen.status.rayJobInfo?.endTime) ?? now;
   const lateAt = ended + observed.settings.transitionGrace;
-  const nobodyReads = isDone(submitter) || isBetweenTries(submitter) || !cluster || isLeaving(cluster);
+  const nobodyReads = isDone(submitter) || !cluster || isLeaving(cluster);
   if (nobodyReads || wantsSuspension(observed.job) || now >= lateAt) {
     const late = !nobodyReads && now >= lateAt;
     const status =
@@ -116,10 +116,6 @@ function conclude(pass: Pass, end: RayJobInfo, journalled: boolean): Decision<Ra
 const hangs = ({ transitionGrace }: Settings): string =>
   `The submitter had not finished the log ${transitionGrace / 1000} s after the job's end; it was waited for no longer.`;
 
-/** Its Pod has failed, and the next is not there yet: nobody is reading the log. */
-const isBetweenTries = (submitter: Submitter): boolean =>
-  submitter.is === "working" && (submitter.object.status?.failed ?? 0) > 0 && !submitter.object.status?.active;
-
 /**
  * PENDING lasts a moment, as a rule: to write it down, and RUNNING right after, would be one write too many. A crash
  * meanwhile loses nothing, since Ray is asked again before anything is submitted. Undefined when it is to be written.
@@ -137,7 +133,7 @@ function proceed(pass: Pass, judged: Exclude<Verdict, { kind: "ended" | "ask" }>
       const { submitter } = evidence;
       const status =
         submitter.is === "failed"
-          ? withCondition(pass.status, now, "SubmitterHealthy", false, "JobFailed", submitter.message)
+          ? withCondition(pass.status, now, "SubmitterHealthy", false, submitter.why, submitter.message)
           : pass.status;
       return failWith(observed, status, record, judged, now);
     }

@@ -24,26 +24,26 @@ import {
   createCluster,
   headFacts,
   headQuestion,
+  headReadiness,
   headsOf,
   lossOfOneHead,
   mirror,
-  readiness,
+  readinessFor,
   targetOf,
 } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
-import { activeDeadline, type Deadline, preRunningDeadline } from "./deadlines.ts";
+import { activeDeadline, type Deadline, mayNotice, preRunningDeadline } from "./deadlines.ts";
 import { type Failure, failWith } from "./ending.ts";
 import type { ObservedRayJob } from "./observe.ts";
-import type { RayCommand } from "./ray.ts";
+import { isTerminal, type RayAnswer, type RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, nextNumber, statusOf } from "./records.ts";
+import { isSidecar } from "./sidecar.ts";
 import { revise, reviseRecord } from "./status.ts";
 import { becomeSuspended, enterSuspending, wantsSuspension } from "./suspend.ts";
 import { type Problem, validateRayJob } from "./validate.ts";
 
 const PATROL = seconds(2);
 const STRANGER_PATROL = seconds(30);
-/** A head that has just become ready may need this long until its dashboard answers under its name. */
-const SETTLING = seconds(10);
 
 /** No attempt under way: a new RayJob, one whose spec was refused, or one that is suspended and shall go on. */
 export function begin(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
@@ -115,21 +115,61 @@ function addFinalizer({ job }: ObservedRayJob): Decision<RayCommand> {
   };
 }
 
-/** Phase Initializing: make the RayCluster, wait until it is ready, learn Ray's session. */
+/**
+ * Phase Initializing: make the RayCluster, wait until it is ready, learn Ray's session. In SidecarMode the job may be with
+ * Ray as soon as the head runs: from then on Ray is asked before anything is given up, and its first answer ends this
+ * phase, however many workers are missing.
+ */
 export function initialize(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const { job } = observed;
   const record = currentRecord(observed);
   if (!record?.rayClusterName) return { summary: "Initializing, but no attempt is recorded", effects: [], events: [] };
   const status = job.status?.attempts?.length ? statusOf(job) : reviseRecord(statusOf(job), record, {});
-  if (wantsSuspension(job)) return enterSuspending(observed, status, record, now);
+  const submitting = isSidecar(record) ? submission(observed, record) : undefined;
+  if (wantsSuspension(job)) {
+    // It may have ended while nobody looked: that is learnt first.
+    if (submitting && !observed.ray.answer) return asking("asking Ray before suspending", status, now);
+    if (!submitting?.ended) return enterSuspending(observed, status, record, now);
+  }
   const deadlines = [activeDeadline(job), preRunningDeadline(job)].filter((deadline) => deadline !== undefined);
-  const passed = deadlines.find(({ at }) => now >= at);
-  if (passed) return tooLate(observed, status, record, passed, now);
+  const passed = submitting?.answered ? undefined : deadlines.find(({ at }) => now >= at);
+  if (passed && (!submitting || mayNotice(passed, observed.ray.answer, true, now))) {
+    return tooLate(observed, status, record, passed, now);
+  }
+  if (passed) return asking("asking Ray before the deadline counts", status, now);
   const decision = prepare(observed, status, record, now);
   return { ...decision, wakeAt: earliest(decision.wakeAt, ...deadlines.map(({ at }) => at)) };
 }
 
-/** Nothing has been submitted yet, so there is nothing to stop and nobody to ask. */
+const asking = (summary: string, status: RayJobStatus, now: Instant): Decision<RayCommand> => ({
+  summary,
+  effects: [],
+  status,
+  events: [],
+  wakeAt: now + PATROL,
+});
+
+/** What Ray says of a sidecar's job; undefined while its head does not run, so that there is nobody to ask. */
+function submission(
+  observed: ObservedRayJob,
+  record: AttemptRecord,
+): { readonly answered: boolean; readonly ended: boolean } | undefined {
+  const found = findCluster(observed, record);
+  if (found.is !== "ours" || !headReadiness(found.object as Stored<RayCluster>, observed.pods).ready) return undefined;
+  const answer = freshAnswer(observed, found.object as Stored<RayCluster>);
+  const { job } = answer ?? {};
+  return { answered: answer?.session !== undefined, ended: job?.kind === "known" && isTerminal(job.info.status) };
+}
+
+/** Asked of this head, after its container had started: an earlier answer may be another head's. */
+function freshAnswer({ ray: { answer }, pods }: ObservedRayJob, cluster: Stored<RayCluster>): RayAnswer | undefined {
+  return answer && answer.requestedAt >= headFacts(cluster, pods, undefined).changedAt ? answer : undefined;
+}
+
+/**
+ * Nothing has been submitted yet, so there is nothing to stop and nobody to ask. What a sidecar may have submitted goes
+ * with its cluster (finish.ts).
+ */
 function tooLate(
   observed: ObservedRayJob,
   status: RayJobStatus,
@@ -233,7 +273,7 @@ function makeCluster(
   }
   return {
     summary: `creating RayCluster ${record.rayClusterName}`,
-    effects: [createCluster(job, record)],
+    effects: [createCluster(job, record, observed.settings)],
     status,
     events: [],
   };
@@ -249,27 +289,24 @@ function handOver(
 ): Decision<RayCommand> {
   const lost = withoutHead(observed, status, record, cluster, now);
   if (lost) return lost;
-  const ready = readiness(cluster, observed.pods);
+  const ready = readinessFor(record, cluster, observed.pods);
   if (!ready.ready) {
     const hopeless = isSelected(record) ? undefined : hopelessness(cluster, observed.pods, now);
     if (hopeless) return failWith(observed, status, record, hopeless, now);
     return waitForCluster(status, cluster, ready.why, now);
   }
   const target = targetOf(observed, record, cluster);
-  const { answer } = observed.ray;
-  // Asked of this head, after its container had started: an earlier answer may be another head's.
-  const fresh =
-    answer && answer.requestedAt >= headFacts(cluster, observed.pods, undefined).changedAt ? answer : undefined;
-  if (!target || !fresh?.session) return waitForDashboard(observed, status, record, cluster, ready.since, now);
+  const fresh = freshAnswer(observed, cluster);
+  if (!target || !fresh?.session) return waitForDashboard(observed, status, record, cluster, ready.settled, now);
   if (isSelected(record)) {
-    if (fresh.job.kind === "none") return waitForDashboard(observed, status, record, cluster, ready.since, now);
+    if (fresh.job.kind === "none") return waitForDashboard(observed, status, record, cluster, ready.settled, now);
     const taken = claim(observed, status, record, { ...fresh, job: fresh.job }, target, now);
     if (taken) return taken;
   }
   let next = reviseRecord(status, record, {
     headPodUID: ready.head.metadata.uid,
     raySession: fresh.session,
-    submissionStartTime: toWire(now),
+    submissionStartTime: record.submissionStartTime ?? toWire(now),
   });
   next = revise(next, {
     jobDeploymentStatus: "Running",
@@ -295,7 +332,10 @@ function hopelessness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[],
   return { reason: "SubmissionFailed", cause: "HeadPodFailed", message };
 }
 
-/** A cluster that has lost the one head it may have is never ready: the attempt fails at once, and may be retried. */
+/**
+ * A cluster that has lost the one head it may have is never ready: the attempt fails at once, and may be retried. A
+ * sidecar may have submitted before its head was ever seen to answer, and nothing is submitted twice in an attempt.
+ */
 function withoutHead(
   observed: ObservedRayJob,
   status: RayJobStatus,
@@ -311,7 +351,8 @@ function withoutHead(
   if (!heads) return { summary: "is the head Pod really gone?", effects: [], events: [], ask: [question] };
   if (heads.length > 0)
     return { summary: "the cache lags: there is a head", effects: [], events: [], wakeAt: now + PATROL };
-  const message = `RayCluster ${name} lost its head Pod before the job was submitted, and may not have another: ${loss.why}.`;
+  const when = isSidecar(record) ? `Ray answered about job ${record.jobId}` : "the job was submitted";
+  const message = `RayCluster ${name} lost its head Pod before ${when}, and may not have another: ${loss.why}.`;
   return failWith(observed, status, record, { reason: "AppFailed", cause: "HeadPodLost", message }, now);
 }
 
@@ -335,14 +376,14 @@ function waitForDashboard(
   status: RayJobStatus,
   record: AttemptRecord,
   cluster: RayCluster,
-  readySince: Instant,
+  settled: Instant,
   now: Instant,
 ): Decision<RayCommand> {
   const { ray, settings } = observed;
   const { answer } = ray;
   const summary = "waiting for Ray's dashboard to tell its session";
   const start = fromWire(status.jobStatusCheckFailureStartTime);
-  const silent = answer !== undefined && answer.session === undefined && answer.requestedAt >= readySince + SETTLING;
+  const silent = answer !== undefined && answer.session === undefined && answer.requestedAt >= settled;
   const error = answer?.job.kind === "none" ? answer.job.error : "no session was told";
   if (start !== undefined && answer && answer.requestedAt >= start + settings.statusCheckTimeout && silent) {
     const message = `RayCluster ${cluster.metadata.name} is ready, but its dashboard has not answered since ${status.jobStatusCheckFailureStartTime}: ${error}`;

@@ -1,12 +1,12 @@
 /**
- * The submitter: the Kubernetes Job that carries the request to Ray and follows the log.
+ * The submitter: what carries the request to Ray and follows the log. In K8sJobMode a Kubernetes Job, which is built
+ * here; in SidecarMode a container in the head Pod (sidecar.ts); in HTTPMode nobody.
  *
- * Answers: how it is built; how it stands.
+ * Answers: how it stands, whoever it is; how the Job is built.
  * May not: speak for the job. That the submitter failed is no verdict (verdict.ts).
- * The program it runs is src/submitter/submit.py. All it needs reaches it as data: the request as JSON in environment
- * variables, the program as one argument. No shell reads any of it.
+ * Next: program.ts has the container that runs the program.
  */
-import type { EnvVar, Job, Pod, PodSpec } from "../../api/kubernetes.ts";
+import type { Job, Pod, PodSpec } from "../../api/kubernetes.ts";
 import { CREATED_BY, LABEL } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
@@ -16,28 +16,51 @@ import { lastWords } from "../lastWords.ts";
 import { podProblem } from "../raycluster/explain.ts";
 import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
-import { type Found, isLeaving, ownerUID } from "./children.ts";
+import { type Found, findSubmitter, isLeaving, ownerUID } from "./children.ts";
 import { attemptAnnotations, attemptLabels, ownedBy } from "./cluster.ts";
+import type { ObservedRayJob } from "./observe.ts";
+import { submitterContainer } from "./program.ts";
 import type { SubmitRequest } from "./ray.ts";
+import { sidecarState } from "./sidecar.ts";
 import { submissionOf } from "./submission.ts";
 
-/** Kueue accounts for the submitter by this container's name and these amounts. */
-export const SUBMITTER_CONTAINER = "ray-job-submitter";
-const RESOURCES = { requests: { cpu: "500m", memory: "200Mi" }, limits: { cpu: "1", memory: "1Gi" } };
 const DEFAULT_BACKOFF_LIMIT = 2;
 
-/** Linux takes 128 KiB in one argument or variable. */
-const CHUNK = 96 * 1024;
-
-/** How the submitter stands. */
+/** How the submitter stands. `object`: its Kubernetes Job, where it is one. */
 export type Submitter =
   | { readonly is: "absent" }
   /** Of an earlier attempt or a namesake, or being deleted. */
   | { readonly is: "leftover"; readonly object: Stored<Job> }
   | { readonly is: "stranger"; readonly object: Stored<Job> }
-  | { readonly is: "working"; readonly object: Stored<Job> }
-  | { readonly is: "finished"; readonly object: Stored<Job>; readonly at: Instant }
-  | { readonly is: "failed"; readonly object: Stored<Job>; readonly at: Instant; readonly message: string };
+  | {
+      readonly is: "working";
+      readonly object?: Stored<Job>;
+      /** Its last try has failed, and the next has not begun: nobody is reading the log. */
+      readonly pausing?: boolean;
+      /** How often its container was started again. */
+      readonly restarts?: number;
+    }
+  | { readonly is: "finished"; readonly object?: Stored<Job>; readonly at: Instant }
+  | {
+      readonly is: "failed";
+      readonly object?: Stored<Job>;
+      /** From then on nothing more is to be expected of it. */
+      readonly at: Instant;
+      readonly why: "JobFailed" | "ContainerExited" | "RestartLimit";
+      readonly message: string;
+    };
+
+/** How the submitter of this attempt stands, whoever it is. `head`: the Pod that a sidecar is in. */
+export function submitterOf(observed: ObservedRayJob, record: AttemptRecord, head: Stored<Pod> | undefined): Submitter {
+  switch (record.submissionMode) {
+    case "SidecarMode":
+      return sidecarState(head);
+    case "K8sJobMode":
+      return submitterState(findSubmitter(observed, record), observed.pods);
+    default:
+      return { is: "absent" };
+  }
+}
 
 export function submitterState(found: Found<Job>, pods: readonly Stored<Pod>[]): Submitter {
   if (found.is === "absent") return found;
@@ -51,9 +74,10 @@ export function submitterState(found: Found<Job>, pods: readonly Stored<Pod>[]):
   if (failed) {
     const said = `Job submission has failed. Reason: ${failed.reason ?? ""}. Message: ${failed.message ?? ""}`;
     const pod = lastWordsOf(object, pods);
-    return { is: "failed", object, at: endOf(failed.lastTransitionTime), message: pod ? `${said}. ${pod}` : said };
+    const message = pod ? `${said}. ${pod}` : said;
+    return { is: "failed", object, at: endOf(failed.lastTransitionTime), why: "JobFailed", message };
   }
-  return { is: "working", object };
+  return { is: "working", object, pausing: (object.status?.failed ?? 0) > 0 && !object.status?.active };
 }
 
 /** Wire times are rounded down; the end of that second is surely not before the fact. */
@@ -77,9 +101,10 @@ function lastWordsOf(job: Stored<Job>, pods: readonly Stored<Pod>[]): string | u
 
 /** Why the submitter's Pod cannot even start: an image, a node, a quota; undefined while it may. */
 export function submitterTrouble(submitter: Submitter, pods: readonly Stored<Pod>[]): string | undefined {
-  if (submitter.is !== "working") return undefined;
+  const job = submitter.is === "working" ? submitter.object : undefined;
+  if (!job) return undefined;
   for (const pod of pods) {
-    if (ownerUID(pod) !== submitter.object.metadata.uid || isLeaving(pod)) continue;
+    if (ownerUID(pod) !== job.metadata.uid || isLeaving(pod)) continue;
     const problem = podProblem(pod);
     // How one ended is for the Job to count; the next is made.
     if (problem && !problem.ended && pod.status?.phase === "Pending") {
@@ -89,8 +114,8 @@ export function submitterTrouble(submitter: Submitter, pods: readonly Stored<Pod
   return undefined;
 }
 
-/** Whether nothing more is to be expected from it: no log line, no submission. */
-export const isDone = (submitter: Submitter): boolean => submitter.is !== "working";
+/** Whether nobody reads the log now: it has ended, or failed and is not back yet. */
+export const isDone = (submitter: Submitter): boolean => submitter.is !== "working" || submitter.pausing === true;
 
 /** Creates the submitter of the current attempt. */
 export function createSubmitter(
@@ -156,52 +181,8 @@ function podSpec(
     restartPolicy: "Never",
     ...(head?.imagePullSecrets ? { imagePullSecrets: head.imagePullSecrets } : {}),
     ...(head?.serviceAccountName ? { serviceAccountName: head.serviceAccountName } : {}),
-    containers: [
-      {
-        name: SUBMITTER_CONTAINER,
-        image: head?.containers?.[0]?.image,
-        ...(head?.containers?.[0]?.imagePullPolicy ? { imagePullPolicy: head.containers[0].imagePullPolicy } : {}),
-        ...command(settings),
-        env: environment(record, request, dashboard),
-        resources: RESOURCES,
-        // What it said last is then in its Pod's status, and so in the RayJob's, when its log is gone.
-        terminationMessagePolicy: "FallbackToLogsOnError",
-      },
-    ],
+    containers: [submitterContainer(head?.containers?.[0], record, request, dashboard, settings)],
   };
-}
-
-/** A login shell only finds `python` (some images set PATH in a profile); the program stays an argument of its own. */
-function command(settings: Settings): { command: string[]; args: string[] } {
-  const program = literally(settings.submitterProgram);
-  return settings.loginShell
-    ? { command: ["/bin/bash", "-lc", `exec python -u -c "$0"`], args: [program] }
-    : { command: ["python", "-u", "-c"], args: [program] };
-}
-
-function environment(record: AttemptRecord, request: SubmitRequest, dashboard: string): EnvVar[] {
-  const submission = asciiJSON({ ...request, session: record.raySession });
-  const chunks = submission.match(new RegExp(`.{1,${CHUNK}}`, "gs")) ?? [];
-  return [
-    { name: "PYTHONUNBUFFERED", value: "1" },
-    { name: "RAY_DASHBOARD_ADDRESS", value: literally(dashboard) },
-    { name: "RAY_JOB_SUBMISSION_ID", value: literally(record.jobId ?? "") },
-    ...chunks.map((value, index) => ({ name: index === 0 ? "RAYKEEPER_SUBMIT" : `RAYKEEPER_SUBMIT_${index}`, value })),
-  ];
-}
-
-/** kubelet expands `$(NAME)` in arguments and variables, and makes `$` of `$$`. */
-const literally = (text: string): string => text.replaceAll("$", "$$$$");
-
-/**
- * JSON without a dollar, for kubelet, and without a character that the container's locale might read differently, or
- * that a cut could halve.
- */
-function asciiJSON(value: unknown): string {
-  return JSON.stringify(value).replace(
-    /[$\u007f-\uffff]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
 }
 
 /** A submitter that outlives its job gets no further try: the first failure of a Pod ends it. */

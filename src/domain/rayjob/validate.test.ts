@@ -9,6 +9,20 @@ import { validateRayJob } from "./validate.ts";
 const INVALID = "The RayJob spec is invalid: ";
 const template = rayJob().spec.rayClusterSpec!;
 
+/** A cluster whose head Pod has this in its spec, and a container of that name beside Ray's. */
+const head = (pod: object, beside?: string) => ({
+  ...template,
+  headGroupSpec: {
+    rayStartParams: {},
+    template: {
+      spec: {
+        ...pod,
+        containers: [{ name: "ray-head", image: "ray" }, ...(beside ? [{ name: beside, image: "x" }] : [])],
+      },
+    },
+  },
+});
+
 describe("a RayJob is refused for", () => {
   it.each<[string, Partial<RayJobSpec>, string]>([
     [
@@ -48,6 +62,21 @@ describe("a RayJob is refused for", () => {
       "Currently, SidecarMode doesn't support SubmitterConfig",
     ],
     [
+      "submitterPodTemplate in SidecarMode",
+      { submissionMode: "SidecarMode", submitterPodTemplate: { spec: { containers: [] } } },
+      "Currently, SidecarMode doesn't support SubmitterPodTemplate",
+    ],
+    [
+      "clusterSelector in SidecarMode",
+      { submissionMode: "SidecarMode", clusterSelector: { "ray.io/cluster": "x" } },
+      "ClusterSelector is not supported in SidecarMode",
+    ],
+    [
+      "a head that is to be started again in SidecarMode",
+      { submissionMode: "SidecarMode", rayClusterSpec: head({ restartPolicy: "Always" }) },
+      "restartPolicy for head Pod should be Never or unset when using SidecarMode",
+    ],
+    [
       "a runtimeEnvYAML that is text (B107)",
       { runtimeEnvYAML: "invalid_yaml_string" },
       "failed to unmarshal RuntimeEnvYAML: invalid_yaml_string: must be a mapping, not a text",
@@ -74,8 +103,12 @@ describe("a RayJob is refused for", () => {
 
   it.each<[string, Partial<RayJobSpec>, string]>([
     ["clusterSelector", { clusterSelector: { "ray.io/cluster": "a/b" } }, "name of a RayCluster"],
-    ["SidecarMode", { submissionMode: "SidecarMode" }, "K8sJobMode"],
-    ["InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
+    ["submissionMode InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
+    [
+      "named ray-job-submitter",
+      { submissionMode: "SidecarMode", rayClusterSpec: head({}, "ray-job-submitter") },
+      "name",
+    ],
     [
       "BlockingRecreate",
       { retryStrategy: { type: "BlockingRecreate" }, clusterSelector: { "ray.io/cluster": "x" } },
@@ -90,7 +123,7 @@ describe("a RayJob is refused for", () => {
     ["retryStrategy.type", { retryStrategy: { type: "Never" as "Recreate" } }, "Recreate, BlockingRecreate"],
     ["deletionStrategy", { deletionStrategy: { deletionRules: [] } }, "shutdownAfterJobFinishes"],
     ["submitterPodTemplate", { submitterPodTemplate: { spec: { containers: [] } } }, "remove it"],
-    ["submissionMode", { submissionMode: "Magic" as "HTTPMode" }, "K8sJobMode, HTTPMode"],
+    ["submissionMode", { submissionMode: "Magic" as "HTTPMode" }, "K8sJobMode, HTTPMode, SidecarMode"],
     ["entrypoint", { entrypoint: " " }, "shell command"],
     ["entrypointResources", { entrypointResources: "[1]" }, `{"R1": 2}`],
     ["entrypointResources", { entrypointResources: '{"R1": "2"}' }, `"R1" is "2"`],
@@ -137,6 +170,11 @@ it.each<[string, Partial<RayJobSpec>]>([
     },
   ],
   ["BlockingRecreate", { retryStrategy: { type: "BlockingRecreate", blockingTimeoutSeconds: 1 } }],
+  ["SidecarMode", { submissionMode: "SidecarMode" }],
+  [
+    "SidecarMode with a head that says what it is anyway",
+    { submissionMode: "SidecarMode", rayClusterSpec: head({ restartPolicy: "Never" }) },
+  ],
   [
     "everything that is built",
     {

@@ -5,7 +5,7 @@
  * A field whose behaviour is not built is refused, in words that name the field and the remedy; nothing is silently
  * ignored.
  */
-import { LABEL } from "../../api/labels.ts";
+import { LABEL, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
 import { parseRuntimeEnv } from "../../api/runtimeEnv.ts";
 import { isFaultTolerant } from "../raycluster/oneHead.ts";
@@ -55,13 +55,15 @@ const refuse =
 const modeIs = (spec: RayJobSpec, mode: string): boolean => spec.submissionMode === mode;
 const isBlocking = (spec: RayJobSpec): boolean => spec.retryStrategy?.type === "BlockingRecreate";
 const STRATEGIES = ["Recreate", "BlockingRecreate"];
+const headPod = (spec: RayJobSpec) => spec.rayClusterSpec?.headGroupSpec?.template?.spec;
+const isSubmitter = ({ name }: { name: string }): boolean => name === SUBMITTER_CONTAINER;
 const MODES = ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"];
 
 /** In KubeRay's order; ours stand where they belong by subject. */
 const rules: readonly SpecRule[] = [
   (spec) =>
     spec.submissionMode && !MODES.includes(spec.submissionMode)
-      ? `${INVALID}submissionMode ${JSON.stringify(spec.submissionMode)} is unknown; use one of K8sJobMode, HTTPMode`
+      ? `${INVALID}submissionMode ${JSON.stringify(spec.submissionMode)} is unknown; use one of K8sJobMode, HTTPMode, SidecarMode`
       : undefined,
   refuse(
     // On a selected cluster nothing is shut down at the end, and nothing but the job by a suspension.
@@ -117,8 +119,16 @@ const rules: readonly SpecRule[] = [
     `${INVALID}retryStrategy.type BlockingRecreate is not supported with clusterSelector`,
   ),
   refuse(
-    (spec) => modeIs(spec, "SidecarMode") || modeIs(spec, "InteractiveMode"),
-    notBuilt("submissionMode SidecarMode or InteractiveMode", "use K8sJobMode or HTTPMode"),
+    (spec) => modeIs(spec, "SidecarMode") && !["Never", "", undefined].includes(headPod(spec)?.restartPolicy),
+    "restartPolicy for head Pod should be Never or unset when using SidecarMode",
+  ),
+  refuse(
+    (spec) => modeIs(spec, "SidecarMode") && (headPod(spec)?.containers ?? []).some(isSubmitter),
+    `${INVALID}a container of the head Pod is named ${SUBMITTER_CONTAINER}, as SidecarMode names its own; name it otherwise`,
+  ),
+  refuse(
+    (spec) => modeIs(spec, "InteractiveMode"),
+    notBuilt("submissionMode InteractiveMode", "use K8sJobMode, HTTPMode or SidecarMode"),
   ),
   (spec) => {
     const { type } = spec.retryStrategy ?? {};

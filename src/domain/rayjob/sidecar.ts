@@ -1,0 +1,91 @@
+/**
+ * SidecarMode's submitter: a container in the head Pod, which submits to its own head and follows the log.
+ *
+ * Answers: what it makes of the head's template; how it stands, from the status of its container.
+ * May not: speak for the job, nor for the head: that it has ended says nothing about Ray's own container.
+ *
+ * It is in the RayCluster from the start, so the session it submits in cannot be told to it: it takes its own head's,
+ * of which there is one only. A new head, under fault tolerance, brings a new sidecar, which asks Ray for the job first.
+ */
+import type { Pod, PodTemplateSpec } from "../../api/kubernetes.ts";
+import { SUBMITTER_CONTAINER } from "../../api/labels.ts";
+import type { Stored } from "../../api/object.ts";
+import type { RayClusterSpec } from "../../api/raycluster.ts";
+import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
+import { lastWords } from "../lastWords.ts";
+import { dashboardPort } from "../raycluster/names.ts";
+import type { Settings } from "../settings.ts";
+import { type Duration, fromWire, type Instant, seconds } from "../time.ts";
+import { submitterContainer } from "./program.ts";
+import { buildRequest } from "./request.ts";
+import type { Submitter } from "./submitter.ts";
+
+/** So many restarts are none of the user's business. `submitterConfig`, which could say otherwise, is refused. */
+const RESTART_LIMIT = 2;
+/** kubelet starts it again within this time at most, up to the limit; what stays down longer is not started again. */
+const RESTART_PATIENCE: Duration = seconds(30);
+
+export const isSidecar = ({ submissionMode }: AttemptRecord): boolean => submissionMode === "SidecarMode";
+
+/** The cluster of spec, with the submitter in its head. The head is not started again in place: its job would be lost. */
+export function withSidecar(job: RayJob, record: AttemptRecord, settings: Settings): RayClusterSpec {
+  const spec = job.spec.rayClusterSpec!;
+  const { template } = spec.headGroupSpec;
+  const containers = template.spec?.containers ?? [];
+  const dashboard = `127.0.0.1:${dashboardPort({ spec })}`;
+  const submitter = {
+    ...submitterContainer(containers[0], record, buildRequest(job.spec, record), dashboard, settings),
+    ...(settings.sidecarRestart && { restartPolicy: "OnFailure" }),
+  };
+  const withSubmitter: PodTemplateSpec = {
+    ...template,
+    spec: { ...template.spec, restartPolicy: "Never", containers: [...containers, submitter] },
+  };
+  return { ...spec, headGroupSpec: { ...spec.headGroupSpec, template: withSubmitter } };
+}
+
+const statusOf = (pod: Pod) => pod.status?.containerStatuses?.find(({ name }) => name === SUBMITTER_CONTAINER);
+
+const isRestarted = (pod: Pod): boolean =>
+  pod.spec?.containers.find(({ name }) => name === SUBMITTER_CONTAINER)?.restartPolicy === "OnFailure";
+
+const hasEnded = (pod: Pod): boolean => pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
+
+export function sidecarState(head: Stored<Pod> | undefined): Submitter {
+  if (!head) return { is: "absent" };
+  const { state, lastState, restartCount: restarts = 0 } = statusOf(head) ?? {};
+  const now = state?.terminated;
+  if (now?.exitCode === 0) return { is: "finished", at: upper(now.finishedAt) };
+  const last = now ?? lastState?.terminated;
+  if (last && restarts > RESTART_LIMIT) {
+    const message = `Ray head pod submitter container ${SUBMITTER_CONTAINER} terminated after exceeding the maximum restart count (${RESTART_LIMIT}); it last ended with ${ending(last)}`;
+    return { is: "failed", at: upper(last.finishedAt), why: "RestartLimit", message };
+  }
+  if (now) {
+    const message = `Ray head pod container ${SUBMITTER_CONTAINER} terminated with ${ending(now)}`;
+    const comesBack = isRestarted(head) && !hasEnded(head);
+    return {
+      is: "failed",
+      at: upper(now.finishedAt) + (comesBack ? RESTART_PATIENCE : 0),
+      why: "ContainerExited",
+      message,
+    };
+  }
+  return { is: "working", restarts, pausing: state?.waiting !== undefined && last !== undefined };
+}
+
+/** Whether it may yet hand its job to Ray. */
+export function maySubmitYet(head: Pod): boolean {
+  if (hasEnded(head)) return false;
+  const ended = statusOf(head)?.state?.terminated;
+  return ended === undefined || (ended.exitCode !== 0 && isRestarted(head));
+}
+
+/** `exit code 1: Error`, and what it said last. */
+function ending({ exitCode, reason, message }: { exitCode: number; reason?: string; message?: string }): string {
+  const words = lastWords(message);
+  return `exit code ${exitCode}: ${reason ?? "no reason"}${words ? ` (${words})` : ""}`;
+}
+
+/** Wire times are rounded down; the end of that second is surely not before the fact. */
+const upper = (wire: string | undefined): Instant => (fromWire(wire) ?? 0) + seconds(1);
