@@ -131,7 +131,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "submitted, known in memory only",
     file: job("start"),
-    replace: [["submissionStartTime: toWire(now),", ""]],
+    replace: [["submissionStartTime: record.submissionStartTime ?? toWire(now),", ""]],
     in: ["success"],
   },
   {
