@@ -243,7 +243,9 @@ export const lifecycles: readonly Lifecycle[] = [
       await stage.running();
       await stage.change({ suspend: true });
       await stage.phase("Suspended");
-      expect([...stage.ray!.jobs.values()].every(({ status }) => status === "STOPPED")).toBe(true);
+      await stage.until("the job to be stopped", () =>
+        [...stage.ray!.jobs.values()].every(({ status }) => status === "STOPPED"),
+      );
       await stage.change({ suspend: false });
       const { status } = await stage.phase("Complete");
       expect(status).toMatchObject({ executionAttempt: 1, failed: 0, succeeded: 1 });

@@ -349,9 +349,10 @@ export class Stage {
   async share(): Promise<void> {
     const object = rayCluster("shared", 1) as RayCluster & KubeObject;
     await this.client.create(rayClusters, { ...object, metadata: { name: "shared", namespace: this.namespace } });
-    await this.until("the shared cluster to be ready", () =>
-      this.#world.history.of<RayCluster>(this.namespace, rayClusters).some(({ status }) => status?.state === "ready"),
-    );
+    const isReady = () =>
+      this.#world.history.of<RayCluster>(this.namespace, rayClusters).some(({ status }) => status?.state === "ready");
+    // Each kind has a watch of its own: the one of the Pods may be behind.
+    await this.until("the shared cluster to be ready", () => isReady() && this.shared.length === 3);
   }
 
   /** Creates the RayJob `demo` on the cluster `shared`. */
