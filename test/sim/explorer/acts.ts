@@ -146,6 +146,13 @@ export const acts: readonly Act[] = [
   },
   { name: "edit", changesEnd: false, can: alive, act: (l) => patch(l, { entrypoint: "python other.py" }) },
   {
+    name: "open-barrier",
+    changesEnd: true,
+    can: (l) =>
+      job(l)?.status?.jobDeploymentStatus === "Retrying" && job(l)?.spec.retryStrategy?.type === "BlockingRecreate",
+    act: (l) => patch(l, { retryStrategy: { type: "Recreate", blockingTimeoutSeconds: null } }),
+  },
+  {
     name: "edit-badly",
     // What it says of the spec when it is over, stays.
     changesEnd: true,
@@ -205,7 +212,12 @@ export const acts: readonly Act[] = [
     name: "kill-head",
     changesEnd: true,
     can: (l) => head(l) !== undefined,
-    act: (l) => l.world.kubelet.restart(head(l)!.metadata.uid, { exitCode: 137, reason: "OOMKilled" }),
+    act(life) {
+      const { metadata, spec } = head(life)!;
+      const end = { exitCode: 137, reason: "OOMKilled" };
+      const { kubelet } = life.world;
+      return spec?.restartPolicy === "Never" ? kubelet.end(metadata.uid, end) : kubelet.restart(metadata.uid, end);
+    },
   },
   {
     name: "lose-head",

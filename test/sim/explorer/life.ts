@@ -162,7 +162,7 @@ export class Life implements Surroundings {
       },
       job: (request, head) => {
         const [uid] = [...this.world.ray.heads].find(([, candidate]) => candidate === head)!;
-        this.oracles.submitted(uid, request.submission_id);
+        this.oracles.submitted(uid, request.submission_id, request.entrypoint);
         this.#tell("Ray", () => `takes job ${request.submission_id}`);
         const { jobs } = this.lifecycle;
         const script = jobs[Math.min(this.#drawn++, jobs.length - 1)]!;

@@ -57,6 +57,14 @@ const once = (phase: string, act: string, when?: Scripted["when"]): Scripted[] =
   { in: phase, act, ...(when && { when }) },
 ];
 const retryable = { backoffLimit: 1 };
+/** Somebody holds every Pod of the attempt in Terminating, for two minutes. */
+const held = once("Running", "stick", "running");
+
+/** Attempts that never overlap. */
+function blocking(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
+  const retryStrategy = { type: "BlockingRecreate", ...spec.retryStrategy } as RayJobSpec["retryStrategy"];
+  return life(`blocking-${name}`, end, { ...retryable, ...spec, retryStrategy }, { jobs: [failing, short], ...extra });
+}
 
 export const lifecycles: readonly Lifecycle[] = [
   life("success", "Complete", {}, { core: true }),
@@ -208,6 +216,31 @@ export const lifecycles: readonly Lifecycle[] = [
     },
   ),
   life("recreated-http", "Complete", HTTP, { jobs: [long, short], script: once("Running", "recreate", "running") }),
+  blocking("retry", "Complete", {}, { core: true }),
+  blocking("retry-http", "Complete", HTTP),
+  blocking("retries-exhausted", "Failed", {}, { jobs: [failing] }),
+  blocking("held", "Complete", {}, { script: held }),
+  blocking("suspend-at-barrier", "Complete", {}, { script: [...held, ...once("Retrying", "suspend-resume")] }),
+  blocking(
+    "suspended-for-longer-than-it-may-take",
+    "Complete",
+    { retryStrategy: { blockingTimeoutSeconds: 60 } },
+    { script: [...held, ...once("Retrying", "suspend"), ...once("Suspended", "resume")] },
+  ),
+  blocking("timeout", "Failed", { retryStrategy: { blockingTimeoutSeconds: 60 } }, { script: held }),
+  blocking("opened-by-an-edit", "Complete", {}, { script: [...held, ...once("Retrying", "open-barrier")] }),
+  blocking(
+    "head-lost",
+    "Complete",
+    {},
+    { jobs: [long, short], script: once("Running", "delete-head", "running"), core: true },
+  ),
+  blocking("head-lost-http", "Complete", HTTP, {
+    jobs: [long, short],
+    script: once("Running", "evict-head", "running"),
+  }),
+  blocking("head-lost-early", "Complete", {}, { jobs: [short], script: once("Initializing", "delete-head") }),
+  blocking("delete-at-barrier", "gone", {}, { script: [...held, ...once("Retrying", "delete")] }),
   life("elected-success", "Complete", {}, { elected: true }),
   life("elected-success-http", "Complete", HTTP, { elected: true }),
   life("elected-retry", "Complete", retryable, { jobs: [failing, short], elected: true }),

@@ -70,6 +70,67 @@ export const mutants: readonly Mutant[] = [
     in: ["suspend-in-running"],
   },
   {
+    name: "a barrier that takes a Pod in Terminating for gone",
+    file: job("children"),
+    replace: [
+      [
+        "return [...rayClusters, ...jobs, ...pods];",
+        "return [...rayClusters, ...jobs, ...pods].filter((one) => !isLeaving(one));",
+      ],
+      ["!spent.has(metadata.uid))", "!spent.has(metadata.uid) && !metadata.deletionTimestamp)"],
+    ],
+    in: ["blocking-retry"],
+  },
+  {
+    name: "a barrier on owners alone",
+    file: job("retry"),
+    replace: [
+      ["const waiting = blocking ? atBarrier(observed, now)", "const waiting = false ? atBarrier(observed, now)"],
+    ],
+    in: ["blocking-retry"],
+  },
+  {
+    name: "a time-out that counts while suspended",
+    file: job("barrier"),
+    replace: [["return suspendedTime !== undefined || wantsSuspension(job) ? undefined : start", "return start"]],
+    in: ["blocking-suspended-for-longer-than-it-may-take"],
+  },
+  {
+    name: "a time-out that begins the next attempt",
+    file: job("barrier"),
+    replace: [
+      [
+        'if (really.is === "left") return giveUp',
+        'if (really.is === "left") return undefined; if (false) return giveUp',
+      ],
+    ],
+    in: ["blocking-timeout"],
+  },
+  {
+    name: "a second head within an attempt",
+    file: "domain/raycluster/oneHead.ts",
+    replace: [
+      [
+        "hasOneHead(cluster) && oneHeadUID(cluster) === undefined;",
+        'hasOneHead(cluster) && (oneHeadUID(cluster) === undefined || cluster.status?.conditions?.some(({ reason }) => reason === "HeadPodLost") === true);',
+      ],
+    ],
+    in: ["blocking-head-lost", "blocking-head-lost-http"],
+  },
+  {
+    name: "a head that is not written down",
+    file: "domain/raycluster/oneHead.ts",
+    replace: [["(hasOneHead(cluster) ? heads[0]?.metadata.uid : undefined)", "heads[9]?.metadata.uid"]],
+    in: ["blocking-retry"],
+  },
+  {
+    name: "an edit that reaches the attempt under way",
+    file: job("submission"),
+    replace: [["return (text === undefined ? undefined : read(text)) ?? spec;", "void [text, read]; return spec;"]],
+    in: ["success", "success-http"],
+    faults: ["edit"],
+  },
+  {
     name: "Suspended said at once",
     file: job("suspend"),
     replace: [["  if (waiting) return waiting;\n  if (!record || !halted)", "  if (!record || !halted)"]],

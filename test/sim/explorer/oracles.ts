@@ -14,6 +14,7 @@ import type { RayRequest } from "../../../src/ray/transport.ts";
 import type { Change } from "../../../src/simkube/storage.ts";
 import type { FakeHead } from "../fakeRay.ts";
 import type { World } from "../world.ts";
+import { Attempts } from "./attempts.ts";
 import type { Laxity } from "./future.ts";
 import { GIVEN_UP_MARK } from "./replica.ts";
 import { SelectedCluster } from "./selected.ts";
@@ -55,6 +56,7 @@ export class Oracles {
   /** Who holds the lease, and until when it is nobody else's. */
   #lease = { holder: "", until: 0 };
   readonly #selected: SelectedCluster;
+  readonly #attempts: Attempts;
   #resumes = 0;
   /** The highest `backoffLimit` that a RayJob ever had. */
   readonly #limits = new Map<string, number>();
@@ -69,6 +71,7 @@ export class Oracles {
     world.invariants.isExcused = ({ metadata }) =>
       metadata.ownerReferences?.some(({ uid }) => this.#cameLate.has(uid)) ?? false;
     this.#selected = new SelectedCluster(world, (what) => this.#violated(what));
+    this.#attempts = new Attempts(world, (what) => this.#violated(what));
     world.kube.storage.listen((change) => this.#stored(change));
   }
 
@@ -140,7 +143,8 @@ export class Oracles {
   }
 
   /** Ray has taken a job of this id at this head (a Pod's UID). */
-  submitted(head: string, id: string): void {
+  submitted(head: string, id: string, entrypoint: string): void {
+    this.#attempts.asked(head, entrypoint);
     const pod = this.#all<Pod>(POD).find(({ metadata }) => metadata.uid === head);
     this.#selected.submitted(id);
     const selecting = this.#selected.attemptOf(id);
@@ -206,6 +210,7 @@ export class Oracles {
     const { resource, type, object, old } = change;
     if (resource === LEASE && type !== "DELETED") this.#leaseStored(object as Lease, old as Lease | undefined);
     this.#selected.stored(change, this.leaderless);
+    this.#attempts.stored(change);
     if (resource === RAYJOB) this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined, type);
     if (type === "DELETED" || object.metadata.deletionTimestamp) this.#leaves(object.metadata.uid);
     if (resource === POD) this.#submitterRuns(object as unknown as Stored<Pod>);
@@ -308,6 +313,9 @@ export class Oracles {
     this.#submitterIsSeen(now);
     const phase = now.jobDeploymentStatus ?? "";
     told.add(phase);
+    // At the barrier of a retry it is suspended without a phase of its own.
+    if (now.conditions?.some(({ type, reason }) => type === "Suspended" && reason === "Suspending"))
+      told.add("Suspending");
     if (now.executionAttempt !== undefined) told.add(`attempt ${now.executionAttempt}`);
     for (const record of now.attempts ?? []) if (record.endTime) told.add(`end of attempt ${record.number}`);
     const from = before.executionAttempt ?? -1;
