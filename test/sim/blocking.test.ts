@@ -68,6 +68,14 @@ describe.each(["K8sJobMode", "HTTPMode"] as const)("in %s", (submissionMode) => 
     expect(told.filter((text) => text.includes("RetryUnblocked"))).toHaveLength(2);
   });
 
+  it("a job that succeeds costs no write more than with Recreate", async () => {
+    const { w, operator } = await blocking({ submissionMode }, [succeeds(5000)]);
+    await w.untilPhase("Complete");
+    await w.clock.advance(120_000);
+    const { writes } = operator.process;
+    expect(writes.length, writes.join("\n")).toBeLessThanOrEqual(submissionMode === "HTTPMode" ? 15 : 16);
+  });
+
   it("a Pod held in Terminating blocks for as long as it is held, over a restart, a suspension and a resume", async () => {
     const { w, operator } = await blocking({ submissionMode }, [fails(3000)]);
     const release = await hold(w);

@@ -25,7 +25,7 @@ import { wantsSuspension } from "./suspend.ts";
 
 /** What is left is written down this often at most, however fast it changes. */
 const TELL_AGAIN: Duration = seconds(10);
-/** A deletion that is refused so long after the retry began is no reason to say nothing. */
+/** Until every deletion has reached its object; one that is refused is no reason to say nothing for longer. */
 const DELETING: Duration = seconds(5);
 
 export const isBlocking = ({ spec }: RayJob): boolean => spec.retryStrategy?.type === "BlockingRecreate";
@@ -63,14 +63,16 @@ export function atBarrier(observed: ObservedRayJob, now: Instant): Decision<RayC
     return unproven(really, now) ?? { ...quiet("the cache lags: nothing is left"), wakeAt: now + seconds(1) };
   }
   const effects = deletions(observed, record);
-  const since = fromWire(findCondition(status, "Retrying")?.lastTransitionTime) ?? now;
+  const toldBy = (fromWire(findCondition(status, "Retrying")?.lastTransitionTime) ?? now) + DELETING;
   const wakeAt = earliest(deadline, found.unseen ? now + seconds(1) : undefined);
-  if (effects.length > 0 && (record.barrier?.blockedTime !== undefined || now < since + DELETING)) {
+  const told = record.barrier?.blockedTime !== undefined;
+  const spreading = !told && now < toldBy && found.objects.some((object) => !isLeaving(object));
+  if (spreading || (told && effects.length > 0)) {
     return {
       summary: `deleting ${enumerate(found.objects)}`,
       effects,
       events: [],
-      wakeAt: earliest(wakeAt, since + DELETING > now ? since + DELETING : undefined),
+      wakeAt: earliest(wakeAt, spreading ? toldBy : undefined),
     };
   }
   return tell(observed, status, record, found.objects, now, wakeAt);
