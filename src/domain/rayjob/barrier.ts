@@ -63,7 +63,7 @@ export function atBarrier(observed: ObservedRayJob, now: Instant): Decision<RayC
     return unproven(really, now) ?? { ...quiet("the cache lags: nothing is left"), wakeAt: now + seconds(1) };
   }
   const effects = deletions(observed, record);
-  const toldBy = (fromWire(findCondition(status, "Retrying")?.lastTransitionTime) ?? now) + DELETING;
+  const toldBy = (fromWire(findCondition(status, "Retrying")?.lastTransitionTime) ?? 0) + DELETING;
   const wakeAt = earliest(deadline, found.unseen ? now + seconds(1) : undefined);
   const told = record.barrier?.blockedTime !== undefined;
   const spreading = !told && now < toldBy && found.objects.some((object) => !isLeaving(object));
