@@ -46,6 +46,10 @@ describe("a cluster with one head in its life", () => {
   it.each<[string, (world: World) => void]>([
     ["is missing", (world) => world.remove(HEAD)],
     ["has failed", (world) => world.set(HEAD, withContainer("Failed", exited(1), {}, "ray-head"))],
+    [
+      "has lost Ray beside a sidecar that runs",
+      (world) => world.set(HEAD, withContainer("Running", exited(1), {}, "ray-head")),
+    ],
     ["has ended", (world) => world.set(HEAD, withContainer("Succeeded", exited(0), {}, "ray-head"))],
     [
       "is terminating, and then gone",

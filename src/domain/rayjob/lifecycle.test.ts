@@ -192,6 +192,13 @@ describe("Initializing", () => {
     });
   });
 
+  it("waits, and says so, when the description of its cluster was taken away before anything was made from it", () => {
+    const spec = { rayClusterSpec: undefined, clusterSelector: { "ray.io/cluster": "other" } };
+    const decision = decide(initializing({ spec }), at("12:00:01"));
+    expect(decision.effects).toEqual([]);
+    expect(messageOf(decision.status, "Started")).toContain("spec.rayClusterSpec is gone");
+  });
+
   it("makes none when the cache lags behind a cluster that exists, or behind the RayJob", () => {
     const seen = initializing();
     expect(decide(seen, at("12:00:01"), { rayClusters: [rayCluster()] }).effects).toEqual([]);

@@ -265,6 +265,11 @@ function makeCluster(
   // An edit that cannot be run waits here, too: nothing has been made from the spec yet.
   const problem = validateRayJob(job);
   if (problem) return { summary: problem.text, effects: [], status, events: [] };
+  if (!job.spec.rayClusterSpec) {
+    const message = `Attempt ${record.number} began with a RayCluster of its own, and spec.rayClusterSpec is gone; put it back, or suspend and resume the RayJob.`;
+    const told = withCondition(status, now, "Started", false, "WaitingForCluster", message);
+    return { summary: message, effects: [], status: told, events: [] };
+  }
   if (!jobs || !clusters) {
     return { summary: "is the RayCluster really missing, in this attempt?", effects: [], events: [], ask: questions };
   }

@@ -216,17 +216,12 @@ function cluster({ rayClusterSpec }: RayJobSpec, job: RayJob): string | undefine
 }
 
 /** A head that kubelet restarts has forgotten its job, which would be submitted to it a second time. */
-function restartedHead({ rayClusterSpec, retryStrategy, submissionMode }: RayJobSpec, job: RayJob): string | undefined {
+function restartedHead({ rayClusterSpec, retryStrategy }: RayJobSpec, job: RayJob): string | undefined {
   const policy = rayClusterSpec?.headGroupSpec.template.spec?.restartPolicy;
-  const by =
-    retryStrategy?.type === "BlockingRecreate"
-      ? "retryStrategy.type BlockingRecreate"
-      : submissionMode === "SidecarMode"
-        ? "submissionMode SidecarMode"
-        : undefined;
-  if (!by || !policy || policy === "Never" || isFaultTolerant(rayClusterSpec, job.metadata.annotations))
-    return undefined;
-  return `${INVALID}rayClusterSpec.headGroupSpec.template.spec.restartPolicy must be Never or absent with ${by}, whose head Pod is neither restarted nor replaced, but is ${policy}`;
+  const mayBeRestarted =
+    retryStrategy?.type !== "BlockingRecreate" || isFaultTolerant(rayClusterSpec, job.metadata.annotations);
+  if (mayBeRestarted || !policy || policy === "Never") return undefined;
+  return `${INVALID}rayClusterSpec.headGroupSpec.template.spec.restartPolicy must be Never or absent with retryStrategy.type BlockingRecreate, whose head Pod is neither restarted nor replaced, but is ${policy}`;
 }
 
 /** Ray took metadata of a submission from 2.6.0 on. */
