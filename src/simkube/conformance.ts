@@ -655,6 +655,22 @@ export function conformance(name: string, makeTarget: () => Promise<Target> | Ta
         await until(core("configmaps"), "child", (child) => child?.metadata.deletionTimestamp !== undefined);
         await merge(core("configmaps", "child"), { metadata: { finalizers: [] } });
       });
+      withControllers(
+        "lets an owner in the foreground go at once when it is deleted again in the background",
+        async () => {
+          const owner = await must("POST", widgets(), widget("owner"));
+          const finalizers = ["a.b/hold"];
+          const child = configMap("child", { ...ownedBy(owner, { blockOwnerDeletion: true }), finalizers });
+          await must("POST", core("configmaps"), child);
+          await must("DELETE", widgets("owner"), { propagationPolicy: "Foreground" });
+          await until(core("configmaps"), "child", (one) => one?.metadata.deletionTimestamp !== undefined);
+          await must("DELETE", widgets("owner"), { propagationPolicy: "Background" });
+          await gone(widgets(), "owner");
+          await must("GET", core("configmaps", "child"));
+          await merge(core("configmaps", "child"), { metadata: { finalizers: [] } });
+          await gone(core("configmaps"), "child");
+        },
+      );
       withControllers("goes down through generations in the foreground", async () => {
         const owner = await must("POST", widgets(), widget("owner"));
         const child = await must(
