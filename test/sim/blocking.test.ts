@@ -135,6 +135,10 @@ it("blockingTimeoutSeconds ends it, and no further attempt is made even when the
   expect(w.clock.now() - since).toBeGreaterThanOrEqual(120_000);
   expect(w.clock.now() - since).toBeLessThan(125_000);
   expect(status).toMatchObject({ reason: "RetryBlockedTimeoutExceeded", executionAttempt: 0, failed: 1 });
+  // Not only the RayCluster, which is there because the Pod is: nobody can do anything about that.
+  expect(status?.message).toMatch(
+    /did not go: Pod demo-\w+-head on node node-\d+ \(terminating since .*\), RayCluster/,
+  );
   expect(condition(await w.job(), "Failed")?.reason).toBe("RetryBlockedTimeout");
   await release();
   await w.until("released", async () => condition(await w.job(), "ResourcesReleased")?.status === "True");

@@ -213,9 +213,10 @@ function giveUp(
   };
 }
 
-/** The cache tells more (the node), the API server is right. */
+/** The cache tells more (the node), the API server is right; while it has an owner, nobody has asked it for Pods. */
 function agreed(cached: readonly Stored[], live: readonly Stored[]): readonly Stored[] {
   const uids = new Set(live.map(({ metadata }) => metadata.uid));
-  const both = cached.filter(({ metadata }) => uids.has(metadata.uid));
+  const askedForPods = live.every(({ kind }) => kind === "Pod");
+  const both = cached.filter(({ kind, metadata }) => uids.has(metadata.uid) || (kind === "Pod" && !askedForPods));
   return both.length > 0 ? both : live;
 }
