@@ -10,7 +10,7 @@ import type { Container, ContainerStatus, Event, Pod } from "../api/kubernetes.t
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../api/labels.ts";
 import type { Stored } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
-import type { RayJob } from "../api/rayjob.ts";
+import type { AttemptRecord, RayJob } from "../api/rayjob.ts";
 import { isTerminal } from "../domain/rayjob/ray.ts";
 import type { Tone } from "./screen.ts";
 
@@ -59,7 +59,7 @@ export function facts(seen: Seen): Fact[] {
   if (readiness) tell(`ready/${readiness.key}`, readiness.text);
   for (const problem of problems(seen)) tell(problem.key, problem.text, "warn");
   if (seen.rayCluster?.status?.state === "ready") tell("provisioned", `RayCluster ${status.rayClusterName}: ready`);
-  if (record?.submissionStartTime) tell("submitting", `submitting the job as ${record.jobId}`);
+  if (record && isSubmitting(record)) tell("submitting", `submitting the job as ${record.jobId}`);
   if (record?.observedTime && !record.runningTime) tell("observed", "submitted: Ray has the job");
   if (record?.runningTime) tell("running", "running");
   for (const { type, status: is, message, reason, lastTransitionTime } of status.conditions ?? []) {
@@ -92,6 +92,10 @@ function ended(record: { number?: number; reason?: string; message?: string; job
   return `attempt ${record.number} failed${how ? ` (${how})` : ""}${record.message ? `: ${firstLine(record.message)}` : ""}`;
 }
 
+/** A sidecar is told of as submitting when its head has answered; it is journalled as doing so from the start. */
+const isSubmitting = ({ submissionMode, submissionStartTime, raySession }: AttemptRecord): boolean =>
+  (submissionMode === "SidecarMode" ? raySession : submissionStartTime) !== undefined;
+
 /** What is going on, for the live line of a terminal. */
 export function activity(seen: Seen): string {
   const { rayJob } = seen;
@@ -102,7 +106,7 @@ export function activity(seen: Seen): string {
   if (status.jobDeploymentStatus === "Retrying") return "clearing away the failed attempt …";
   if (isTerminal(status.jobStatus)) return `Ray says ${status.jobStatus}; finishing …`;
   if (record?.runningTime) return "running …";
-  if (record?.submissionStartTime) return "submitted; waiting for Ray to run it …";
+  if (record && isSubmitting(record)) return "submitted; waiting for Ray to run it …";
   const waiting = rayPods(seen).filter((pod) => !isReady(pod));
   const names = waiting.map((pod) => `${nameOf(pod, status.rayClusterName)} ${podState(pod)}`).join(", ");
   return names ? `waiting for ${names} …` : "waiting for the RayCluster …";

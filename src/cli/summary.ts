@@ -44,7 +44,8 @@ export function phasesOf(rayJob: RayJob): Phase[] {
   if (!record) return [];
   const begins: [string, Instant | undefined][] = [
     ["RayCluster starting", fromWire(record.startTime)],
-    ["submitting", fromWire(record.submissionStartTime)],
+    // A sidecar submits when its head is up, and is journalled as doing so from the start.
+    ["submitting", record.submissionMode === "SidecarMode" ? undefined : fromWire(record.submissionStartTime)],
     ["running", fromWire(record.runningTime)],
     ["finishing", record.runningTime ? fromWire(rayJobInfo?.endTime ?? record.endTime) : undefined],
     ["", fromWire(endTime ?? record.endTime)],

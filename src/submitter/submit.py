@@ -25,6 +25,7 @@ import urllib.request
 # Seconds.
 PATIENCE = 600  # without any answer from Ray, before giving up
 PAUSE = 2  # between two tries
+SAY_EVERY = 20  # that it still waits
 ASK_EVERY = 3  # while following
 HTTP_TIMEOUT = 15
 SUBMIT_TIMEOUT = 120  # Ray answers when the job is in its table; an upload counts each piece
@@ -123,7 +124,7 @@ class Submitter:
     def hand_over(self):
         """Returns when Ray has the job, or an exit code."""
         silent_since = self.clock()
-        waited = False
+        said_at = None
         while True:
             try:
                 # The job first, then the session: so "unknown" and this session belong together.
@@ -145,8 +146,9 @@ class Submitter:
                 if self.clock() - silent_since > PATIENCE:
                     say("giving up after %d s: %s" % (PATIENCE, error))
                     return FAILED
-                say(("still waiting for Ray at %s (%s)" if waited else "waiting for Ray at %s (%s)") % (self.ray.address, error))
-                waited = True
+                if said_at is None or self.clock() - said_at >= SAY_EVERY:
+                    say(("waiting for Ray at %s (%s)" if said_at is None else "still waiting for Ray at %s (%s)") % (self.ray.address, error))
+                    said_at = self.clock()
                 self.sleep(PAUSE)
 
     def submit(self):

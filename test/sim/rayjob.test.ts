@@ -54,7 +54,7 @@ describe.each(["K8sJobMode", "HTTPMode", "SidecarMode"] as const)("a RayJob in %
     await w.untilPhase("Complete");
     await w.clock.advance(120_000);
     // sidecar.test.ts tells of what.
-    const most = { K8sJobMode: 16, HTTPMode: 15, SidecarMode: 16 }[submissionMode];
+    const most = { K8sJobMode: 16, HTTPMode: 15, SidecarMode: 17 }[submissionMode];
     expect(process.writes.length, process.writes.join("\n")).toBeLessThanOrEqual(most);
   });
 

@@ -89,9 +89,9 @@ describe("the cluster of a RayJob in SidecarMode", () => {
   });
 
   it.each([
-    // As in HTTPMode.
-    ["the least, where the workers are ready before the job, and the log is complete when Ray's end is seen", 3000, 15],
-    ["one more, where the workers come while the job runs: the cluster's status is copied once more", 500, 16],
+    // One more than in HTTPMode: the head's UID, which is in the journal before the sidecar can submit.
+    ["the least, where the workers are ready before the job, and the log is complete when Ray's end is seen", 3000, 16],
+    ["one more, where the workers come while the job runs: the cluster's status is copied once more", 500, 17],
   ])("costs few writes: %s", async (_, dashboard, writes) => {
     const w = world({ dashboard });
     const { process } = await apply(w);
@@ -225,6 +225,17 @@ describe("a sidecar's head", () => {
     expect(status).toMatchObject({ executionAttempt: 1, failed: 1, succeeded: 1 });
     expect(status?.rayClusterName).not.toBe(cluster);
     expect(new Set(w.submissions.map((submission) => submission.split(" ")[0])).size).toBe(2);
+  });
+
+  it("is in the journal before it can submit, so that a cluster deleted meanwhile is not made anew", async () => {
+    const w = world({ dashboard: 5000, job: () => runsForEver });
+    await apply(w);
+    await w.until("a submission", () => w.submissions.length > 0);
+    const { metadata } = (await w.list<RayCluster>(rayClusters))[0]!;
+    await w.client.delete(rayClusters, "default", metadata.name);
+    const job = await w.untilPhase("Failed", "demo", 30_000);
+    expect(condition(job, "Failed")?.reason).toBe("RayClusterLost");
+    expect(w.submissions).toHaveLength(1);
   });
 
   it("that is lost before its dashboard answered fails the attempt at once", async () => {

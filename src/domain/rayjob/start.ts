@@ -13,6 +13,7 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type Decision, type LiveQuestion, questionKey } from "../decision.ts";
 import { headInVain } from "../raycluster/failures.ts";
+import { oneHeadUID } from "../raycluster/oneHead.ts";
 import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
@@ -264,8 +265,9 @@ function makeCluster(
   const [jobs, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
   // An edit that cannot be run waits here, too: nothing has been made from the spec yet.
   const problem = validateRayJob(job);
-  if (problem) return { summary: problem.text, effects: [], status, events: [] };
-  if (!job.spec.rayClusterSpec) {
+  const hadHead = isSidecar(record) && record.headPodUID !== undefined;
+  if (problem && !hadHead) return { summary: problem.text, effects: [], status, events: [] };
+  if (!job.spec.rayClusterSpec && !hadHead) {
     const message = `Attempt ${record.number} began with a RayCluster of its own, and spec.rayClusterSpec is gone; put it back, or suspend and resume the RayJob.`;
     const told = withCondition(status, now, "Started", false, "WaitingForCluster", message);
     return { summary: message, effects: [], status: told, events: [] };
@@ -275,6 +277,11 @@ function makeCluster(
   }
   if (!isStill(observed, jobs[0]) || clusters.length > 0) {
     return { summary: "the cache lags behind the API server", effects: [], events: [], wakeAt: now + PATROL };
+  }
+  if (hadHead) {
+    // Its head may have had the job: a new one would run it again.
+    const message = `RayCluster ${record.rayClusterName} was deleted before Ray answered about job ${record.jobId}.`;
+    return failWith(observed, status, record, { reason: "AppFailed", cause: "RayClusterLost", message }, now);
   }
   return {
     summary: `creating RayCluster ${record.rayClusterName}`,
@@ -294,6 +301,12 @@ function handOver(
 ): Decision<RayCommand> {
   const lost = withoutHead(observed, status, record, cluster, now);
   if (lost) return lost;
+  // Before its sidecar can submit: a cluster that is deleted later must not be made anew.
+  const only = isSidecar(record) && record.headPodUID === undefined ? oneHeadUID(cluster) : undefined;
+  if (only) {
+    const summary = "the record gets the head that submits";
+    return { summary, effects: [], status: reviseRecord(status, record, { headPodUID: only }), events: [] };
+  }
   const ready = readinessFor(record, cluster, observed.pods);
   if (!ready.ready) {
     const hopeless = isSelected(record) ? undefined : hopelessness(cluster, observed.pods, now);

@@ -5,7 +5,7 @@
  * schedule open with `life.begin()`.
  */
 import type { Pod } from "../../../src/api/kubernetes.ts";
-import { LABEL, NODE_TYPE } from "../../../src/api/labels.ts";
+import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
 import type { RayCluster } from "../../../src/api/raycluster.ts";
 import type { RayJob } from "../../../src/api/rayjob.ts";
@@ -43,6 +43,8 @@ const runningPod = (life: Life, type: string | undefined): Stored<Pod> | undefin
   );
 const anyHead = (life: Life): Stored<Pod> | undefined =>
   all<Pod>(life, "/pods").find(({ metadata }) => metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head);
+const sidecarRuns = (pod: Stored<Pod> | undefined): boolean =>
+  pod?.status?.containerStatuses?.some(({ name, state }) => name === SUBMITTER_CONTAINER && state?.running) ?? false;
 const submitterJob = (life: Life) => all(life, "batch/jobs").find(({ metadata }) => !metadata.deletionTimestamp);
 
 const patch = (life: Life, spec: object) => quietly(life.world.client.patch(rayJobs, "default", "demo", { spec }));
@@ -218,6 +220,12 @@ export const acts: readonly Act[] = [
       const { kubelet } = life.world;
       return spec?.restartPolicy === "Never" ? kubelet.end(metadata.uid, end) : kubelet.restart(metadata.uid, end);
     },
+  },
+  {
+    name: "kill-sidecar",
+    changesEnd: true,
+    can: (l) => sidecarRuns(head(l)),
+    act: (l) => l.world.kubelet.endContainer(head(l)!.metadata.uid, SUBMITTER_CONTAINER, { exitCode: 137 }),
   },
   {
     name: "lose-head",

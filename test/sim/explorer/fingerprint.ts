@@ -108,6 +108,7 @@ function shape(object: Stored): unknown {
       const conditions = status?.conditions?.map(({ type, status }) => `${type}=${status}`);
       const states = status?.containerStatuses?.map(({ state, restartCount }) => [
         Object.keys(state ?? {}),
+        state?.terminated?.exitCode,
         restartCount,
       ]);
       return [...meta, status?.phase, status?.reason, conditions, states];

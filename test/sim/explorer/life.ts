@@ -6,7 +6,7 @@
  * Next: acts.ts and replica.ts for what can happen, oracles.ts for what must not, explore.ts for which lives are lived.
  */
 import type { Pod } from "../../../src/api/kubernetes.ts";
-import { LABEL } from "../../../src/api/labels.ts";
+import { LABEL, NODE_TYPE } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
 import type { RayJob, RayJobSpec } from "../../../src/api/rayjob.ts";
 import { configFrom } from "../../../src/config.ts";
@@ -106,6 +106,9 @@ const MOST_PASSES = 5000;
 const LONG = 11 * MINUTE;
 const ALONE = configFrom({ flags: { "enable-leader-election": false } });
 const ELECTED = configFrom({ flags: { "enable-leader-election": true } });
+const WITH_RESTARTS = configFrom({
+  flags: { "enable-leader-election": false, "feature-gates": "SidecarSubmitterRestart=true" },
+});
 /** What a process may meet at these points where operators are elected. */
 const WHILE_ELECTED: Partial<Record<PointKind, ReadonlySet<string>>> = {
   write: new Set(["crash-before", "crash-after", "timeout-done", "late"]),
@@ -156,7 +159,12 @@ export class Life implements Surroundings {
       pod: (pod) => {
         // A submitter takes its time to go, as one that ends a connection does.
         const isRays = pod.metadata.labels?.[LABEL.nodeType] !== undefined;
-        const behaviour = { ...prompt, terminate: isRays ? 1000 : 8000 };
+        const isWorker = pod.metadata.labels?.[LABEL.nodeType] === NODE_TYPE.worker;
+        const behaviour = {
+          ...prompt,
+          terminate: isRays ? 1000 : 8000,
+          ...(isWorker && this.lifecycle.workerless && { schedule: Number.POSITIVE_INFINITY }),
+        };
         this.behaviours.set(pod.metadata.uid, behaviour);
         return behaviour;
       },
@@ -454,7 +462,7 @@ export class Life implements Surroundings {
       transport: replica.transport,
       rayTransport: replica.rayTransport,
       clock: replica.clock,
-      config: this.lifecycle.elected ? ELECTED : ALONE,
+      config: this.lifecycle.elected ? ELECTED : this.lifecycle.restarts ? WITH_RESTARTS : ALONE,
       log: silent,
       identity: replica.name,
       onPass: (trace) => {

@@ -32,6 +32,10 @@ export interface Lifecycle {
   readonly elected?: boolean;
   /** A RayCluster for the RayJob to select: there before it, or made by the script. */
   readonly cluster?: "there" | "later";
+  /** With the feature gate SidecarSubmitterRestart. */
+  readonly restarts?: boolean;
+  /** No node takes a worker, ever. */
+  readonly workerless?: boolean;
   /** Pairs of faults are explored here, too. */
   readonly core?: boolean;
 }
@@ -42,7 +46,7 @@ const long = succeeds(120_000);
 const short = succeeds(3000);
 const failing = fails(3000);
 
-type Extra = Partial<Pick<Lifecycle, "jobs" | "script" | "core" | "elected" | "cluster">>;
+type Extra = Partial<Omit<Lifecycle, "name" | "end" | "spec">>;
 function life(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
   return { name, end, spec: { rayClusterSpec: clusterSpec(1), ...spec }, jobs: [short], script: [], ...extra };
 }
@@ -52,6 +56,10 @@ function selecting(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec
   const selects = { rayClusterSpec: undefined, clusterSelector: { [LABEL.cluster]: SHARED } };
   return life(`selector-${name}`, end, { ...selects, ...spec }, { cluster: "there", ...extra });
 }
+
+/** With the submitter in the head Pod. */
+const sidecar = (name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle =>
+  life(`sidecar-${name}`, end, { submissionMode: "SidecarMode", ...spec }, extra);
 
 const once = (phase: string, act: string, when?: Scripted["when"]): Scripted[] => [
   { in: phase, act, ...(when && { when }) },
@@ -241,6 +249,50 @@ export const lifecycles: readonly Lifecycle[] = [
   }),
   blocking("head-lost-early", "Complete", {}, { jobs: [short], script: once("Initializing", "delete-head") }),
   blocking("delete-at-barrier", "gone", {}, { script: [...held, ...once("Retrying", "delete")] }),
+  sidecar("success", "Complete", {}, { core: true }),
+  sidecar("failure", "Failed", {}, { jobs: [failing] }),
+  sidecar("retry", "Complete", retryable, { jobs: [failing, short], core: true }),
+  sidecar(
+    "killed-mid-run",
+    "Complete",
+    {},
+    { jobs: [succeeds(15_000)], script: once("Running", "kill-sidecar", "running"), core: true },
+  ),
+  sidecar(
+    "killed-mid-run-restarts",
+    "Complete",
+    {},
+    { jobs: [succeeds(15_000)], script: once("Running", "kill-sidecar", "running"), restarts: true, core: true },
+  ),
+  sidecar("killed-early", "Failed", {}, { script: once("Initializing", "kill-sidecar") }),
+  sidecar("killed-early-restarts", "Complete", {}, { script: once("Initializing", "kill-sidecar"), restarts: true }),
+  sidecar(
+    "killed-too-often",
+    "Complete",
+    {},
+    {
+      jobs: [succeeds(40_000)],
+      script: [1, 2, 3].flatMap(() => once("Running", "kill-sidecar", "running")),
+      restarts: true,
+    },
+  ),
+  sidecar(
+    "suspend",
+    "Complete",
+    {},
+    { jobs: [long, short], script: once("Running", "suspend-resume", "running"), core: true },
+  ),
+  sidecar("suspend-in-initializing", "Complete", {}, { script: once("Initializing", "suspend-resume") }),
+  sidecar("delete", "gone", {}, { jobs: [long], script: once("Running", "delete", "running"), core: true }),
+  sidecar("delete-in-initializing", "gone", {}, { jobs: [long], script: once("Initializing", "delete") }),
+  sidecar("deadline", "Failed", { activeDeadlineSeconds: 20 }, { jobs: [runsForEver] }),
+  sidecar("deadline-in-initializing", "Failed", { activeDeadlineSeconds: 2 }),
+  sidecar("head-lost", "Complete", retryable, {
+    jobs: [long, short],
+    script: once("Running", "delete-head", "running"),
+    core: true,
+  }),
+  sidecar("done-before-workers", "Complete", {}, { workerless: true }),
   life("elected-success", "Complete", {}, { elected: true }),
   life("elected-success-http", "Complete", HTTP, { elected: true }),
   life("elected-retry", "Complete", retryable, { jobs: [failing, short], elected: true }),

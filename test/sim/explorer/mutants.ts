@@ -438,6 +438,46 @@ export const mutants: readonly Mutant[] = [
     replace: [["if (!ours && this.holder && !this.#expired) return false;", ""]],
     in: ["elected-success"],
   },
+  // The sidecar.
+  {
+    name: "the verdict from the sidecar's exit",
+    file: job("verdict"),
+    replace: [
+      [
+        '  { row: "h", when: (s) => s.otherSession,',
+        '  { row: "f", when: (s) => s.submitter.is === "failed" && s.submitter.why === "ContainerExited", give: () => failed("f", "SubmissionFailed", "SubmissionFailed", "the sidecar failed") },\n  { row: "h", when: (s) => s.otherSession,',
+      ],
+    ],
+    in: ["sidecar-killed-mid-run"],
+  },
+  {
+    name: "a sidecar's exit taken for a lost head",
+    file: job("cluster"),
+    replace: [
+      [
+        "const name = pod.spec?.containers?.[0]?.name;\n  return pod.status?",
+        "const name = pod.spec?.containers?.at(-1)?.name;\n  return pod.status?",
+      ],
+    ],
+    in: ["sidecar-killed-mid-run"],
+  },
+  {
+    name: "a restart limit that holds for a job that Ray has",
+    file: job("verdict"),
+    replace: [
+      [
+        '  { row: "h", when: (s) => s.otherSession,',
+        '  { row: "f", when: (s) => s.submitter.is === "failed" && s.submitter.why === "RestartLimit", give: () => failed("f", "SubmissionFailed", "SubmissionFailed", "too many restarts") },\n  { row: "h", when: (s) => s.otherSession,',
+      ],
+    ],
+    in: ["sidecar-killed-too-often"],
+  },
+  {
+    name: "a sidecar's cluster made before its submission is journalled",
+    file: job("records"),
+    replace: [['...(job.spec.submissionMode === "SidecarMode" && { submissionStartTime: toWire(now) }),', ""]],
+    in: ["sidecar-success"],
+  },
   // Deletion.
   {
     name: "the finalizer dropped early",

@@ -159,8 +159,9 @@ export class Oracles {
     const own = job?.status?.attempts?.find(({ number }) => String(number) === attempt);
     if (own && own.jobId !== id)
       this.#violated(`${id} was submitted to the head of attempt ${attempt}, which is not its`);
-    // The record is written before anything is submitted.
-    if (job && record && (record.submissionStartTime === undefined || record.raySession === undefined)) {
+    // The record is written before anything is submitted. A sidecar is there before its head has a session.
+    const session = record?.submissionMode === "SidecarMode" || record?.raySession !== undefined;
+    if (job && record && (record.submissionStartTime === undefined || !session)) {
       this.#violated(`${id} was submitted before attempt ${attempt} was journalled as being submitted`);
     }
     if (job?.status?.jobDeploymentStatus === "Suspended") this.#violated(`${id} was submitted for a suspended RayJob`);
