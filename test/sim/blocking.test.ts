@@ -218,7 +218,7 @@ describe.each(["K8sJobMode", "HTTPMode"] as const)("the one head of an attempt i
     expect(w.clock.now() - before).toBeLessThan(5000);
     const { status } = await w.untilPhase("Complete");
     expect(status).toMatchObject({ executionAttempt: 1, failed: 1, succeeded: 1 });
-    expect(status?.attempts?.[0]?.message).toContain("lost its head Pod before the job was submitted");
+    expect(status?.attempts?.[0]?.message).toContain("lost its only head before the job was submitted");
     expect(made).toHaveLength(2);
   });
 

@@ -370,7 +370,7 @@ function withoutHead(
   if (heads.length > 0)
     return { summary: "the cache lags: there is a head", effects: [], events: [], wakeAt: now + PATROL };
   const when = isSidecar(record) ? `Ray answered about job ${record.jobId}` : "the job was submitted";
-  const message = `RayCluster ${name} lost its head Pod before ${when}, and may not have another: ${loss.why}.`;
+  const message = `RayCluster ${name} lost its only head before ${when}: ${loss.why}.`;
   return failWith(observed, status, record, { reason: "AppFailed", cause: "HeadPodLost", message }, now);
 }
 
