@@ -103,6 +103,8 @@ const head = (life: Life) => runningPod(life, NODE_TYPE.head);
 const remove = (life: Life, pod: Stored<Pod>) =>
   quietly(life.world.client.delete(pods, "default", pod.metadata.name, { gracePeriodSeconds: 0 }));
 
+const OTHER = "python other.py";
+
 export const acts: readonly Act[] = [
   // Users.
   { name: "suspend", changesEnd: true, can: (l) => alive(l) && !over(l), act: (l) => patch(l, { suspend: true }) },
@@ -146,7 +148,13 @@ export const acts: readonly Act[] = [
       again();
     },
   },
-  { name: "edit", changesEnd: false, can: alive, act: (l) => patch(l, { entrypoint: "python other.py" }) },
+  {
+    name: "edit",
+    changesEnd: false,
+    can: alive,
+    // Each says something else than the one before: on a tour the second would else be none.
+    act: (l) => patch(l, { entrypoint: job(l)?.spec.entrypoint === OTHER ? "python another.py" : OTHER }),
+  },
   {
     name: "open-barrier",
     changesEnd: true,

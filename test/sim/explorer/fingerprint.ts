@@ -9,6 +9,7 @@
  */
 import { createHash } from "node:crypto";
 import type { Job, Pod } from "../../../src/api/kubernetes.ts";
+import { ANNOTATION } from "../../../src/api/labels.ts";
 import type { Stored } from "../../../src/api/object.ts";
 import type { RayCluster } from "../../../src/api/raycluster.ts";
 import type { RayJob } from "../../../src/api/rayjob.ts";
@@ -101,7 +102,9 @@ function shape(object: Stored): unknown {
     case "RayCluster": {
       const { status } = object as Stored<RayCluster>;
       const conditions = status?.conditions?.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
-      return [...meta, status?.state, conditions, Object.keys(object.metadata.annotations ?? {})];
+      const annotations = object.metadata.annotations ?? {};
+      const asked = annotations[ANNOTATION.submission];
+      return [...meta, status?.state, status?.head?.podUID, conditions, Object.keys(annotations), asked];
     }
     case "Pod": {
       const { status } = object as Stored<Pod>;
