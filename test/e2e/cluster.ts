@@ -158,6 +158,15 @@ export class Cluster {
     )?.pid;
   }
 
+  /** Kills processes of Pods with SIGKILL, by what their command line says, and tells how many there were. */
+  killProcesses(command: RegExp): number {
+    const found = descendants(inject("clusterPid")).filter(
+      (each) => command.test(each.command) && !/^(sh|setpriv|unshare|timeout) /.test(each.command),
+    );
+    for (const { pid } of found) process.kill(pid, "SIGKILL");
+    return found.length;
+  }
+
   describe(): string {
     const lines = [...this.#all()].map((object) => {
       const status = (object as { status?: Record<string, unknown> }).status ?? {};

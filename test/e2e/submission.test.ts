@@ -22,7 +22,7 @@ const runtimeEnvYAML = JSON.stringify({ env_vars: variables });
 const names: string[] = [];
 afterAll(() => Promise.all(names.map((name) => cluster.remove(name))));
 
-describe.each(["K8sJobMode", "HTTPMode"] as const)("in %s", (submissionMode) => {
+describe.each(["K8sJobMode", "HTTPMode", "SidecarMode"] as const)("in %s", (submissionMode) => {
   it("entrypoint, metadata and runtime environment reach Ray unchanged", async () => {
     const name = `bytes-${submissionMode.toLowerCase()}`;
     names.push(name);

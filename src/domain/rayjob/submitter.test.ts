@@ -5,8 +5,9 @@ import type { EnvVar, Job } from "../../api/kubernetes.ts";
 import type { RayJobSpec } from "../../api/rayjob.ts";
 import { defaultSettings } from "../settings.ts";
 import { buildRequest } from "./request.ts";
+import { withSidecar } from "./sidecar.ts";
 import { createSubmitter } from "./submitter.ts";
-import { JOB_ID, rayCluster, rayJob, SESSION, submitted } from "./testing.ts";
+import { JOB_ID, rayCluster, rayJob, record, SESSION, submitted } from "./testing.ts";
 
 const NASTY = 'echo "a;b" && echo \'$HOME\' "${X}" $(HOME) $$ `id` | x > f\nsecond line ünï✓日本 \u{1F600} \\';
 
@@ -30,8 +31,14 @@ const expanded = (text: string): string =>
   text.replace(/\$\$|\$\(([^)]*)\)/g, (match, name) => (match === "$$" ? "$" : name === "HOME" ? "/root" : match));
 
 /** As the program reads it. */
-function received(job: Job): Record<string, unknown> {
-  const variables = container(job).env as EnvVar[];
+const received = (job: Job): Record<string, unknown> => read(container(job).env as EnvVar[]);
+
+function receivedBySidecar(spec: Partial<RayJobSpec>): Record<string, unknown> {
+  const { headGroupSpec } = withSidecar(rayJob(spec), record(), defaultSettings);
+  return read(headGroupSpec.template.spec?.containers.at(-1)?.env as EnvVar[]);
+}
+
+function read(variables: EnvVar[]): Record<string, unknown> {
   const value = (name: string) => variables.find((variable) => variable.name === name)?.value;
   let text = value("RAYKEEPER_SUBMIT") ?? "";
   for (let part = 1; value(`RAYKEEPER_SUBMIT_${part}`) !== undefined; part++) text += value(`RAYKEEPER_SUBMIT_${part}`);
@@ -39,7 +46,7 @@ function received(job: Job): Record<string, unknown> {
 }
 
 describe("what reaches Ray", () => {
-  it.each(["K8sJobMode", "HTTPMode"])("equals the manifest in %s (B101, B102, B103, B104)", (mode) => {
+  it.each(["K8sJobMode", "HTTPMode", "SidecarMode"])("equals the manifest in %s (B101, B102, B103, B104)", (mode) => {
     const spec = {
       entrypoint: NASTY,
       runtimeEnvYAML: JSON.stringify({ env_vars: { A: NASTY } }),
@@ -57,6 +64,7 @@ describe("what reaches Ray", () => {
       entrypoint_resources: { R1: 2 },
     };
     if (mode === "HTTPMode") expect(buildRequest(rayJob(spec).spec, submitted())).toEqual(expected);
+    else if (mode === "SidecarMode") expect(receivedBySidecar(spec)).toEqual(expected);
     else expect(received(made(spec))).toEqual({ ...expected, session: SESSION });
   });
 
