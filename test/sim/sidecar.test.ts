@@ -286,6 +286,17 @@ describe("what is given up before Ray had the job is never submitted afterwards"
   });
 });
 
+it("a cluster that lost its head before Ray had the job is kept as asked, to be looked at", async () => {
+  const w = world({ dashboard: NEVER });
+  await apply(w, { shutdownAfterJobFinishes: false });
+  await w.until("a head", async () => (await w.head())?.status?.phase === "Running");
+  await w.kubelet.restart((await w.head()).metadata.uid, { exitCode: 1, reason: "Error" });
+  const job = await w.untilPhase("Failed", "demo", 30_000);
+  expect(condition(job, "Failed")?.reason).toBe("HeadPodLost");
+  await w.clock.advance(300_000);
+  expect(await w.list(rayClusters)).toHaveLength(1);
+});
+
 describe("an operator that was away", () => {
   it.each(["activeDeadlineSeconds", "preRunningDeadlineSeconds"])(
     "learns of a job's success before it holds %s against it",

@@ -9,6 +9,7 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, Effect } from "../decision.ts";
+import { hasLostOneHead } from "../raycluster/oneHead.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { absence, enumerate, unproven } from "./absence.ts";
 import { deleteCluster, deleteSubmitter, findCluster, findSubmitter, isLeaving, refOf, remains } from "./children.ts";
@@ -70,8 +71,9 @@ function mayYetBeSubmitted(observed: ObservedRayJob, status: RayJobStatus, recor
   if (!isSidecar(record) || record.observedTime !== undefined || !wasGivenUp(status)) return false;
   const found = findCluster(observed, record);
   if (found.is !== "ours") return false;
-  const { pod } = headFacts(found.object as Stored<RayCluster>, observed.pods, record.headPodUID);
-  return pod === undefined || maySubmitYet(pod);
+  const cluster = found.object as Stored<RayCluster>;
+  const { pod } = headFacts(cluster, observed.pods, record.headPodUID);
+  return pod ? maySubmitYet(pod) : !hasLostOneHead(cluster, []);
 }
 
 function settleSubmitter(

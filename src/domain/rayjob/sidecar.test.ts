@@ -60,6 +60,12 @@ function head(status: Partial<ContainerStatus>, policy?: string, phase = "Runnin
   return { ...pod, spec: { ...pod.spec!, containers }, status: { ...pod.status, phase, containerStatuses } };
 }
 
+/** Whose Ray container has ended. */
+function withoutRay<T extends ReturnType<typeof head>>(pod: T): T {
+  const [ray, ...others] = pod.status.containerStatuses;
+  return { ...pod, status: { ...pod.status, containerStatuses: [{ ...ray!, state: terminated(1) }, ...others] } };
+}
+
 describe("a sidecar", () => {
   it("is absent without a head", () => expect(sidecarState(undefined)).toEqual({ is: "absent" }));
 
@@ -115,6 +121,7 @@ describe("a sidecar", () => {
     ["ended badly", head({ state: terminated(1) }), false],
     ["ended badly, and is started again", head({ state: terminated(1) }, "OnFailure"), true],
     ["ended with its Pod", head({ state: terminated(1) }, "OnFailure", "Failed"), false],
+    ["is left without Ray", withoutRay(head({ state: running })), false],
   ])("may submit yet, or not, when it %s", (_, pod, may) => {
     expect(maySubmitYet(pod)).toBe(may);
   });

@@ -14,15 +14,16 @@ import type { RayClusterSpec } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import { lastWords } from "../lastWords.ts";
 import { dashboardPort } from "../raycluster/names.ts";
+import { hasEnded, rayContainerStatus } from "../raycluster/observe.ts";
 import type { Settings } from "../settings.ts";
 import { type Duration, fromWire, type Instant, seconds } from "../time.ts";
 import { submitterContainer } from "./program.ts";
 import { buildRequest } from "./request.ts";
 import type { Submitter } from "./submitter.ts";
 
-/** So many restarts are none of the user's business. `submitterConfig`, which could say otherwise, is refused. */
+/** More restarts than this are a failure. `submitterConfig`, which could say otherwise, is refused in SidecarMode. */
 const RESTART_LIMIT = 2;
-/** kubelet starts it again within this time at most, up to the limit; what stays down longer is not started again. */
+/** Up to the limit kubelet starts it again within this time; what stays down longer is not started again. */
 const RESTART_PATIENCE: Duration = seconds(30);
 
 export const isSidecar = ({ submissionMode }: AttemptRecord): boolean => submissionMode === "SidecarMode";
@@ -49,8 +50,6 @@ const statusOf = (pod: Pod) => pod.status?.containerStatuses?.find(({ name }) =>
 const isRestarted = (pod: Pod): boolean =>
   pod.spec?.containers.find(({ name }) => name === SUBMITTER_CONTAINER)?.restartPolicy === "OnFailure";
 
-const hasEnded = (pod: Pod): boolean => pod.status?.phase === "Failed" || pod.status?.phase === "Succeeded";
-
 export function sidecarState(head: Stored<Pod> | undefined): Submitter {
   if (!head) return { is: "absent" };
   const { state, lastState, restartCount: restarts = 0 } = statusOf(head) ?? {};
@@ -74,9 +73,9 @@ export function sidecarState(head: Stored<Pod> | undefined): Submitter {
   return { is: "working", restarts, pausing: state?.waiting !== undefined && last !== undefined };
 }
 
-/** Whether it may yet hand its job to Ray. */
+/** Whether it may yet hand its job to Ray; not where Ray itself has ended, which is not started again. */
 export function maySubmitYet(head: Pod): boolean {
-  if (hasEnded(head)) return false;
+  if (hasEnded(head) || rayContainerStatus(head)?.state?.terminated) return false;
   const ended = statusOf(head)?.state?.terminated;
   return ended === undefined || (ended.exitCode !== 0 && isRestarted(head));
 }

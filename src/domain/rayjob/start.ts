@@ -3,7 +3,8 @@
  *
  * Three writes, in this order, each a pass of its own: the finalizer; the attempt's record; the RayCluster. Then, when
  * the cluster is ready and Ray has told its session, the record gets session and head Pod, and the phase is Running.
- * Nothing has been submitted before that.
+ * Nothing has been submitted before that; save in SidecarMode, where the submission has begun with the record, the head
+ * Pod is recorded before it can submit, and nobody waits for the workers.
  * Next: run.ts.
  */
 import type { Pod } from "../../api/kubernetes.ts";
