@@ -10,11 +10,11 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import { type Decision, type EventSpec, type KubeEffect, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, type Instant, seconds } from "../time.ts";
-import { deleteAllPods } from "./effects.ts";
+import { deleteAllPods, deletePod } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
 import { type ClusterPods, isOwned, isTerminating, type ObservedRayCluster, sortPods } from "./observe.ts";
-import { awaitsOneHead, hasLostOneHead, hasOneHead, oneHeadUID } from "./oneHead.ts";
+import { awaitsOneHead, hasLostOneHead, hasOneHead, oneHeadUID, secondHeads } from "./oneHead.ts";
 import { type Plan, together } from "./plan.ts";
 import { planGroup, planOrphans } from "./scale.ts";
 import { planHeadService } from "./services.ts";
@@ -126,6 +126,12 @@ function run(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Ste
     };
   }
   if (awaitsOneHead(cluster)) return beginWithHead(observed, pods, head, now);
+  const late = secondHeads(cluster, pods.heads).filter((pod) => !isTerminating(pod));
+  if (late.length > 0) {
+    const summary = "Deletes a head that came late, from a request that had been given up.";
+    const why = "The cluster may have one head Pod only, and had it.";
+    return { summary, plan: { deletes: late.map((pod) => deletePod(cluster, pod, "head", why)) } };
+  }
   if (hasLostOneHead(cluster, pods.heads) || (keepsLostHead(cluster) && pods.heads.length === 0)) {
     return { summary: "The head is lost, and the cluster may not have another.", plan: planHeadService(observed) };
   }

@@ -36,6 +36,15 @@ describe("a cluster with one head in its life", () => {
     expect(world.writes.filter((write) => write.startsWith("status"))).toEqual(["status provisioning", "status ready"]);
   });
 
+  it("deletes a second one that comes late, from a request that had been given up, and nothing else", () => {
+    const world = up();
+    const first = world.pod(HEAD);
+    const second = { ...first, metadata: { ...first.metadata, uid: "late" } };
+    world.pods = world.pods.map((pod) => (pod === first ? second : pod));
+    world.settle();
+    expect(world.writes.filter((write) => !write.startsWith("status"))).toEqual([`delete Pod ${HEAD}`]);
+  });
+
   it("runs it with restartPolicy Never", () => {
     const spec = { containers: [{ name: "ray-head", image: "ray" }], restartPolicy: "Always" } as PodSpec;
     const world = new World(rayCluster({ headGroupSpec: headGroup({ template: { spec } }) }, ONE));

@@ -40,6 +40,12 @@ export function hasLostOneHead(cluster: RayCluster, heads: readonly Stored<Pod>[
 /** The one head is not written down yet: it comes before anything else. */
 export const awaitsOneHead = (cluster: RayCluster): boolean => hasOneHead(cluster) && oneHeadUID(cluster) === undefined;
 
+/** Heads beside the one that is written down, or after it: the API server may carry out a request that was given up. */
+export function secondHeads(cluster: RayCluster, heads: readonly Stored<Pod>[]): readonly Stored<Pod>[] {
+  const uid = oneHeadUID(cluster);
+  return hasOneHead(cluster) && uid !== undefined ? heads.filter(({ metadata }) => metadata.uid !== uid) : [];
+}
+
 /** What the status says about it from now on: once it is there, for ever. */
 export function podUIDOf(cluster: RayCluster, { heads }: ClusterPods): { readonly podUID?: string } {
   const uid = oneHeadUID(cluster) ?? (hasOneHead(cluster) ? heads[0]?.metadata.uid : undefined);

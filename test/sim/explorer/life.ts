@@ -19,7 +19,7 @@ import { silent } from "../../../src/machinery/logger.ts";
 import { settle } from "../../../src/machinery/virtualClock.ts";
 import type { RayRequest } from "../../../src/ray/transport.ts";
 import { startOperator } from "../../../src/wiring.ts";
-import { rayCluster, rayJob } from "../../support/manifests.ts";
+import { clusterSpec, rayCluster, rayJob } from "../../support/manifests.ts";
 import { type PodBehaviour, prompt } from "../fakeKubelet.ts";
 import { World } from "../world.ts";
 import { actOf, acts } from "./acts.ts";
@@ -439,7 +439,10 @@ export class Life implements Surroundings {
         const { ownerReferences: _, labels: __, ...others } = metadata;
         const spec = (rest as { spec?: object }).spec;
         // A Job of somebody else does not do our submitter's work.
-        const own = path.endsWith("/jobs") ? { ...rest, spec: { template: STRANGERS } } : { ...rest, spec };
+        const own = path.endsWith("/jobs")
+          ? { ...rest, spec: { template: STRANGERS } }
+          : // Nor is there a sidecar of ours in a RayCluster of somebody else.
+            { ...rest, spec: path.endsWith("/rayclusters") ? clusterSpec(1) : spec };
         const { status } = await request({ method: "POST", path, body: { ...own, metadata: others } });
         const taken = status < 300;
         const done = this.begin();
