@@ -16,7 +16,14 @@ import { isNotFound } from "../../src/machinery/kube/errors.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { Informer } from "../../src/machinery/kube/informer.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
-import { jobs, pods, type ResourceType, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
+import {
+  jobs,
+  pods,
+  type ResourceType,
+  rayClusters,
+  rayJobs,
+  resourcePath,
+} from "../../src/machinery/kube/resources.ts";
 import { proxyRayTransport } from "../../src/ray/proxy.ts";
 import { descendants, RAY_VERSION } from "./command.ts";
 
@@ -149,6 +156,23 @@ export class Cluster {
     const answer = await proxyRayTransport(this.transport).request({ method: "GET", dashboard, path, timeout: 15_000 });
     if (answer.status !== 200) throw new Error(`Ray answered GET ${path} with ${answer.status}: ${answer.body}`);
     return JSON.parse(answer.body);
+  }
+
+  /** The story that Ray tells: each job that it was given, as `<submission id> <status>`. */
+  async rayTells(job: Stored<RayJob>): Promise<string[]> {
+    const jobs = (await this.ray(job, "/api/jobs/")) as { type: string; submission_id: string; status: string }[];
+    return jobs.filter(({ type }) => type === "SUBMISSION").map(({ submission_id: id, status }) => `${id} ${status}`);
+  }
+
+  /** The story that `kubectl get rayjob` tells: `<job status> <deployment status>`. */
+  async kubectlTells({ metadata: { name } }: Stored<RayJob>): Promise<string> {
+    const accept = "application/json;as=Table;v=v1;g=meta.k8s.io";
+    const path = resourcePath(rayJobs, namespace, name);
+    const { body } = await this.transport.request({ method: "GET", path, headers: { accept } });
+    const table = body as { columnDefinitions: { name: string }[]; rows: { cells: unknown[] }[] };
+    const cell = (name: string) =>
+      table.rows[0]?.cells[table.columnDefinitions.findIndex((one) => one.name.toLowerCase() === name)];
+    return `${cell("job status")} ${cell("deployment status")}`;
   }
 
   /** The operator's process. */

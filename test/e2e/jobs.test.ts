@@ -1,5 +1,5 @@
 /**
- * What becomes of a job on a real Ray: it succeeds, fails, is retried, suspended, deleted, or loses what it runs on.
+ * What becomes of a job on a real Ray: it succeeds, fails, is retried, suspended or deleted.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Event } from "../../src/api/kubernetes.ts";
@@ -23,9 +23,6 @@ afterEach(async () => {
   await Promise.all(names.splice(0).map((name) => cluster.remove(name)));
   for (const gate of gates.splice(0)) gate.remove();
 });
-
-const failed = (job: { status?: { conditions?: { type: string; status: string; reason: string }[] } }) =>
-  job.status?.conditions?.find(({ type, status }) => type === "Failed" && status === "True")?.reason;
 
 describe("a job that fails at first", () => {
   it("is run again on a new cluster, knows its attempt, and succeeds", async () => {
@@ -82,40 +79,6 @@ describe("two jobs at once", () => {
 });
 
 describe("while a job runs", () => {
-  it("its submitter may be killed: the job goes on and completes, run once", async () => {
-    const { gate } = await applied("submitter-killed", (gate) => ({ entrypoint: gate.entrypoint() }));
-    const job = await cluster.running("submitter-killed");
-    const submitter = await cluster.until("the submitter", () => cluster.submitter(job));
-    await cluster.kill(submitter);
-    await cluster.until(
-      "the submitter to be gone",
-      () => !cluster.podsOf(job).some(({ metadata }) => metadata.uid === submitter.metadata.uid),
-    );
-    const still = cluster.rayJobs.store.get(namespace, "submitter-killed")!;
-    expect(still.status).toMatchObject({ jobDeploymentStatus: "Running", jobStatus: "RUNNING" });
-    gate.open();
-    const { status } = await cluster.ended("submitter-killed");
-    expect(status).toMatchObject({ jobDeploymentStatus: "Complete", jobStatus: "SUCCEEDED", executionAttempt: 0 });
-    expect(gate.runs()).toBe(1);
-  });
-
-  it("its head may be killed: the job fails with that reason, and is never run a second time", async () => {
-    const { gate } = await applied("head-killed", (gate) => ({ entrypoint: gate.entrypoint() }));
-    const job = await cluster.running("head-killed");
-    await cluster.kill(cluster.head(job)!);
-    // Seconds, where KubeRay takes minutes: no timer has to run out.
-    const ended = await cluster.status(
-      "head-killed",
-      "ended",
-      ({ jobDeploymentStatus }) => jobDeploymentStatus === "Failed",
-      60_000,
-    );
-    expect(ended.status).toMatchObject({ reason: "AppFailed", jobStatus: "FAILED", executionAttempt: 0 });
-    expect(["HeadPodLost", "RayJobLost"]).toContain(failed(ended));
-    expect(ended.status!.message).toMatch(/head/i);
-    expect(gate.runs()).toBe(1);
-  });
-
   it("it may be deleted: Ray is asked to stop it, and nothing is left", async () => {
     const { gate, job } = await applied("deleted", () => ({
       // The program notes that it was asked to end; a Pod that is torn down would not give it the time.

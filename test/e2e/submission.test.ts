@@ -34,8 +34,9 @@ describe.each(["K8sJobMode", "HTTPMode", "SidecarMode"] as const)("in %s", (subm
     expect(job.status?.message).toBeDefined();
     const listed = (await cluster.ray(job, "/api/jobs/")) as Record<string, unknown>[];
     const ours = listed.filter(({ submission_id }) => submission_id === job.status?.jobId);
-    expect(listed.filter(({ type }) => type === "SUBMISSION")).toHaveLength(1);
     expect(ours[0]).toMatchObject({ entrypoint, metadata, runtime_env: { env_vars: variables } });
     expect(job.status).toMatchObject({ jobDeploymentStatus: "Complete", jobStatus: "SUCCEEDED" });
+    expect(await cluster.rayTells(job)).toEqual([`${job.status?.jobId} SUCCEEDED`]);
+    expect(await cluster.kubectlTells(job)).toBe("SUCCEEDED Complete");
   });
 });
