@@ -28,10 +28,16 @@ const condition = (type: string) => now().status?.conditions?.find((one) => one.
 const sidecar = (pod: Stored<Pod> | undefined) =>
   pod?.status?.containerStatuses?.find(({ name }) => name === SUBMITTER_CONTAINER);
 
-/** The job goes on, its gate opens, and it is Complete. */
+/** The job goes on, its gate opens, and it is Complete; Ray says the same. */
 async function completes(): Promise<void> {
+  const id = job.status?.jobId;
+  const ray = () => cluster.rayTells(job).catch(() => "no answer yet");
+  await expect.poll(ray, { timeout: 120_000, interval: 1000 }).toEqual([`${id} RUNNING`]);
+  expect(await cluster.kubectlTells(job)).toBe("RUNNING Running");
   gate.open();
   const { status } = await cluster.ended(NAME);
+  expect(await cluster.rayTells(job)).toEqual([`${id} SUCCEEDED`]);
+  expect(await cluster.kubectlTells(job)).toBe("SUCCEEDED Complete");
   expect(status).toMatchObject({ jobDeploymentStatus: "Complete", jobStatus: "SUCCEEDED", executionAttempt: 0 });
   expect(status!.failed ?? 0).toBe(0);
   expect(gate.runs()).toBe(1);
@@ -41,7 +47,9 @@ const inSidecarMode = (entrypoint: string) => rayJob(NAME, { submissionMode: "Si
 
 describe("while a job runs", () => {
   beforeEach(async () => {
-    await cluster.apply(inSidecarMode(gate.entrypoint()));
+    // The cluster stays, so that Ray can be asked afterwards.
+    const wanted = inSidecarMode(gate.entrypoint());
+    await cluster.apply({ ...wanted, spec: { ...wanted.spec, shutdownAfterJobFinishes: false } });
     job = await cluster.running(NAME);
   });
 
@@ -65,6 +73,7 @@ describe("while a job runs", () => {
     expect(ended.status).toMatchObject({ reason: "AppFailed", jobStatus: "FAILED", executionAttempt: 0 });
     expect(["HeadPodLost", "RayJobLost"]).toContain(condition("Failed")?.reason);
     expect([undefined, head.metadata.uid]).toContain(cluster.head(job)?.metadata.uid);
+    expect(await cluster.kubectlTells(job)).toBe("FAILED Failed");
     expect(gate.runs()).toBe(1);
   });
 
