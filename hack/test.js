@@ -1,9 +1,10 @@
-// `npm test`: lint, types, unit tests, tests on a real API server, end-to-end tests with a real Ray, then one summary.
+// `npm test`: lint, types, unit tests, faults explored, tests on a real API server and with a real Ray, then one summary.
 //
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
 // `node hack/test.js unit lint` runs only these steps. The tests on a real API server take a Go toolchain and, the first
-// time, ten minutes of building; where there is no Go the step is skipped.
+// time, ten minutes of building; where there is no Go the step is skipped. `RAYKEEPER_SIM_SECONDS` is how long faults are
+// explored; what there was no time for is told.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
@@ -30,7 +31,7 @@ const STEPS = {
   types: ["tsc", "--noEmit"],
   unit: vitest("unit", "default"),
   // Lifecycles and planted bugs count as tests.
-  sim: ["node", "test/sim/explorer/main.ts", "--seconds", "330"],
+  sim: ["node", "test/sim/explorer/main.ts", "--seconds", process.env.RAYKEEPER_SIM_SECONDS || "330"],
   // A line a test, as soon as it has ended: each takes a while.
   integration: vitest("integration", "verbose"),
   e2e: vitest("e2e", "verbose"),
@@ -38,11 +39,7 @@ const STEPS = {
 /** Steps that not every machine can run, and what says why this one cannot. A step that is left out counts as skipped. */
 const OBSTACLES = { integration: whyNot };
 
-/** Steps that run only when they are named. */
-const ON_DEMAND = ["sim"];
-
-const wanted =
-  process.argv.length > 2 ? process.argv.slice(2) : Object.keys(STEPS).filter((name) => !ON_DEMAND.includes(name));
+const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(STEPS);
 const unknown = wanted.filter((name) => !(name in STEPS));
 if (unknown.length > 0) {
   console.error(`There is no step ${unknown.join(", ")}; there are ${Object.keys(STEPS).join(", ")}.`);

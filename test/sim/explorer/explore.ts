@@ -87,6 +87,7 @@ export class Explorer {
   readonly #accounts = new Map<string, Account>();
   readonly #ends = new Map<string, string>();
   readonly #branches = new Map<string, Branch[]>();
+  readonly #begun = new Map<string, { readonly frontier: Frontier; readonly onDone: OnDone }>();
   /** How often a fault was tried on a tour, and how often the tour could go on after it. */
   readonly #healing = new Map<string, { tried: number; healed: number }>();
   readonly #onViolation: (violation: Violation) => void;
@@ -100,13 +101,25 @@ export class Explorer {
     return [...this.#accounts.values()];
   }
 
-  /** The undisturbed life and every single fault in it. False when the time was over before. */
+  /**
+   * The undisturbed life and every single fault in it. False when the time was over before; called again, it goes on where
+   * it left off.
+   */
   async singles(
     name: string,
     isTimeUp: () => boolean,
     only: (point: Point, choice: string) => boolean = () => true,
   ): Promise<boolean> {
-    const lifecycle = lifecycleOf(name);
+    const { frontier, onDone } = this.#begun.get(name) ?? (await this.#begin(lifecycleOf(name), only));
+    while (frontier.places.size > 0 || frontier.alone.length > 0) {
+      if (isTimeUp()) return false;
+      await this.#step(frontier, onDone);
+    }
+    return true;
+  }
+
+  async #begin(lifecycle: Lifecycle, only: (point: Point, choice: string) => boolean) {
+    const { name } = lifecycle;
     const outcome = await this.#live({ lifecycle: name, deviations: [] });
     const account = this.account(name);
     this.#ends.set(name, outcome.end);
@@ -131,11 +144,9 @@ export class Explorer {
       account.pairsDone += after;
       branches.push({ deviation, size, known: 0, alone: 0 });
     };
-    while (frontier.places.size > 0 || frontier.alone.length > 0) {
-      if (isTimeUp()) return false;
-      await this.#step(frontier, onDone);
-    }
-    return true;
+    const begun = { frontier, onDone };
+    this.#begun.set(name, begun);
+    return begun;
   }
 
   /** Pairs of faults of the lifecycles explored so far, some of each in turn, until the time is up. */

@@ -17,7 +17,7 @@ import type { Account, Violation } from "./explore.ts";
 import { lifecycles } from "./lifecycles.ts";
 import { mutants } from "./mutants.ts";
 import { replay } from "./timeline.ts";
-import type { Task, Told } from "./worker.ts";
+import type { Share, Task, Told } from "./worker.ts";
 
 const { values } = parseArgs({
   options: {
@@ -33,6 +33,8 @@ const { values } = parseArgs({
 
 /** What planted bugs may take of the time. */
 const MUTANTS_SHARE = 0.25;
+/** What single faults may take of the rest, when they are many: some of the pairs are tried in any case. */
+const SINGLES_SHARE = 0.93;
 /** What one planted bug may take; most show within a second. */
 const MUTANT_SECONDS = 30;
 /** Timelines that are printed in full. */
@@ -118,9 +120,16 @@ async function explore(names: readonly string[], threads: number, until: number)
   const violations: Violation[] = [];
   const accounts = new Map<string, Account>();
   const waiting = groups(names);
+  const singlesUntil = Date.now() + (until - Date.now()) * SINGLES_SHARE;
+  const next = (): Share => {
+    const left = weight(waiting.flat());
+    const group = waiting.shift() ?? [];
+    const time = ((singlesUntil - Date.now()) * threads * weight(group)) / left;
+    return { names: group, until: Math.min(Date.now() + time, singlesUntil) };
+  };
   const explorer = (thread: number) =>
-    run({ explore: true, until, ...(values.deep && { walk: thread + 1 }) }, (told, worker) => {
-      if ("free" in told) worker.postMessage(waiting.shift() ?? []);
+    run({ explore: true, singlesUntil, until, ...(values.deep && { walk: thread + 1 }) }, (told, worker) => {
+      if ("free" in told) worker.postMessage(next());
       if ("violation" in told) violations.push(told.violation);
       if ("accounts" in told) for (const account of told.accounts) accounts.set(account.lifecycle, account);
     });
@@ -142,6 +151,15 @@ function groups(names: readonly string[]): string[][] {
     bySpec.set(key, [...(bySpec.get(key) ?? []), name]);
   }
   return [...bySpec.values()].sort((a, b) => b.length - a.length);
+}
+
+/** How long lifecycles take, roughly, as parts of a whole: a further attempt makes a life longer, and with it its faults. */
+function weight(names: readonly string[]): number {
+  const chosen = lifecycles.filter(({ name }) => names.includes(name));
+  return chosen.reduce((sum, { jobs, script, spec }) => {
+    const attempts = Math.max(jobs.length, (spec.backoffLimit ?? 0) + 1, script.length);
+    return sum + attempts ** 2;
+  }, 0);
 }
 
 /** Looks for each planted bug; those that were found. */

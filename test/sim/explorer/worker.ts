@@ -13,7 +13,8 @@ import { type Mutant, mutants } from "./mutants.ts";
 interface Exploration {
   /** Lifecycles are asked for, a group at a time. */
   readonly explore: true;
-  /** Milliseconds since the epoch at which everything ends. */
+  /** Milliseconds since the epoch at which single faults end, and everything. */
+  readonly singlesUntil: number;
   readonly until: number;
   /** Random walks from this seed for what is left of the time. */
   readonly walk?: number;
@@ -24,9 +25,15 @@ export type Task = Exploration | { readonly mutant: string; readonly until: numb
 export type Told =
   | { readonly violation: Violation }
   | { readonly accounts: readonly Account[] }
-  /** What is next? The answer: names of lifecycles that begin alike; none when all are taken. */
+  /** What is next? The answer is a `Share`. */
   | { readonly free: true }
   | { readonly mutant: string; readonly foundBy?: string; readonly sentence?: string; readonly schedules: number };
+
+/** Lifecycles that begin alike, and until when they are explored at first; none when all are taken. */
+export interface Share {
+  readonly names: readonly string[];
+  readonly until: number;
+}
 
 const task = workerData as Task;
 const tell = (told: Told) => parentPort?.postMessage(told);
@@ -34,27 +41,30 @@ const tell = (told: Told) => parentPort?.postMessage(told);
 if ("mutant" in task) await findMutant(mutants.find(({ name }) => name === task.mutant)!, task.until);
 else await explore(task);
 
-async function explore({ until, walk }: Exploration): Promise<void> {
+async function explore({ singlesUntil, until, walk }: Exploration): Promise<void> {
   const { Explorer } = await import("./explore.ts");
   const explorer = new Explorer((violation) => tell({ violation }));
-  const isTimeUp = () => Date.now() >= until;
+  const over = (time: number) => () => Date.now() >= time;
   const mine: string[] = [];
-  for (let group = await next(); group.length > 0; group = await next()) {
-    for (const name of group) {
+  for (let share = await next(); share.names.length > 0; share = await next()) {
+    for (const [index, name] of share.names.entries()) {
       mine.push(name);
-      await explorer.singles(name, isTimeUp);
+      // What one does not need of its time is left to the others.
+      const own = Date.now() + (share.until - Date.now()) / (share.names.length - index);
+      await explorer.singles(name, over(own));
       tell({ accounts: explorer.accounts });
     }
   }
-  await explorer.pairs(isTimeUp);
-  if (walk !== undefined) await explorer.walks(mine, walk, isTimeUp);
+  for (const name of mine) await explorer.singles(name, over(singlesUntil));
+  await explorer.pairs(over(until));
+  if (walk !== undefined) await explorer.walks(mine, walk, over(until));
   tell({ accounts: explorer.accounts });
 }
 
-async function next(): Promise<readonly string[]> {
+async function next(): Promise<Share> {
   tell({ free: true });
-  const [group] = (await once(parentPort!, "message")) as [readonly string[]];
-  return group;
+  const [share] = (await once(parentPort!, "message")) as [Share];
+  return share;
 }
 
 async function findMutant(mutant: Mutant, until: number): Promise<void> {
