@@ -372,7 +372,7 @@ export class Explorer {
       outcome = { points: [], visits: [], stretches: [], deviations, end: "{}", cut: false, violations: [sentence] };
     }
     account.schedules++;
-    const sentences = [...outcome.violations, ...this.#learn(lifecycleOf(schedule.lifecycle), outcome)];
+    const sentences = [...outcome.violations, ...this.#learn(schedule, outcome)];
     if (sentences.length === 0) return outcome;
     // Most of what a tour runs into is its last fault's doing, and easier to understand alone.
     const alone = suspect();
@@ -387,14 +387,19 @@ export class Explorer {
   }
 
   /** Takes in which future its states and faults have; returns what is wrong with their ends. */
-  #learn(lifecycle: Lifecycle, outcome: Outcome): string[] {
+  #learn(schedule: Schedule, outcome: Outcome): string[] {
+    const lifecycle = lifecycleOf(schedule.lifecycle);
     const { visits, deviations } = outcome;
     const wrong: string[] = [];
     for (const { at, choice, from, to: last, joined, points: reached, ...closed } of outcome.stretches) {
       if (!joined && outcome.violations.length > 0) continue;
       const end = joined?.end ?? outcome.end;
       const isTour = joined !== undefined || outcome.stretches.length > 1;
-      const sentence = this.#wrongEnd(lifecycle, isTour && at !== undefined ? [{ at, choice }] : deviations, end);
+      const sentence = this.#wrongEnd(
+        lifecycle,
+        isTour && at !== undefined ? [...schedule.deviations, { at, choice }] : deviations,
+        end,
+      );
       if (sentence !== undefined) {
         wrong.push(sentence);
         continue;
