@@ -130,6 +130,7 @@ export class Life implements Surroundings {
   readonly #chooser: Chooser;
   readonly #options: LifeOptions;
   readonly #replicas: Running[] = [];
+  readonly #stopping = new Map<Replica, () => void>();
   #chief: Replica | undefined;
   #succession = SUCCESSION;
   #underWay = 0;
@@ -346,7 +347,9 @@ export class Life implements Surroundings {
   /** It is told to end, and ends in good order. */
   stop(replica: Replica): void {
     const running = this.#replicas.find((candidate) => candidate.replica === replica)!;
+    // One that is killed meanwhile never comes to the end of it.
     const done = this.begin();
+    this.#stopping.set(replica, done);
     void running.operator.stop().finally(() => {
       replica.kill();
       done();
@@ -372,6 +375,7 @@ export class Life implements Surroundings {
   }
 
   died(replica: Replica): void {
+    this.#stopping.get(replica)?.();
     if (this.#ended || (!this.lifecycle.elected && replica !== this.#chief)) return;
     this.#tell(replica.name, () => "is killed");
     const done = this.begin();
