@@ -85,7 +85,7 @@ function journalledEnd(status: RayJobStatus): RayJobInfo | undefined {
   };
 }
 
-/** Row a: Ray's status is the verdict; the submitter gets the grace period to finish its log. */
+/** Row a of verdict.ts: Ray's status is the verdict; the submitter gets the grace period to finish its log. */
 function conclude(pass: Pass, end: RayJobInfo, journalled: boolean): Decision<RayCommand> {
   const { observed, now, evidence, cluster } = pass;
   const seen: Learnt = journalled ? pass : learn(pass, end);
@@ -220,7 +220,7 @@ function takeSession(pass: Pass): Decision<RayCommand> {
   };
 }
 
-/** Row i. In HTTPMode the operator itself submits; else it sees to it that there is a submitter. */
+/** Row i of verdict.ts. In HTTPMode the operator itself submits; else it sees to it that there is a submitter. */
 function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
   const { observed, now, record, evidence, target } = pass;
   const { submit: last } = evidence;

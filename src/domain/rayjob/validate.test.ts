@@ -97,8 +97,26 @@ describe("a RayJob is refused for", () => {
       { metadata: { a: "b" }, rayClusterSpec: { ...template, rayVersion: "2.5.1" } },
       `${INVALID}the Ray version must be at least 2.6.0 to use the metadata field`,
     ],
-  ])("%s, in KubeRay's words", (_, spec, text) => {
-    expect(validateRayJob(rayJob(spec))).toEqual({ of: "Spec", text });
+  ])("%s, in KubeRay's words, and then with field and remedy", (_, spec, words) => {
+    const { of, text } = validateRayJob(rayJob(spec))!;
+    expect(of).toBe("Spec");
+    expect(text.startsWith(`${words}: `)).toBe(true);
+    expect(text.slice(words.length)).toMatch(/(remove|set|describe|correct) .*spec\.\w+/);
+  });
+
+  it("a selector without name, saying where the name belongs", () => {
+    expect(validateRayJob(rayJob({ clusterSelector: { app: "x" } }))?.text).toBe(
+      `cluster name in ClusterSelector should not be empty: set spec.clusterSelector["ray.io/cluster"] to the RayCluster's name`,
+    );
+  });
+
+  it("an init container named as SidecarMode names its own, which no Pod could ever have beside it", () => {
+    const initContainers = [{ name: "ray-job-submitter", image: "x" }];
+    const rayClusterSpec = head({ initContainers });
+    expect(validateRayJob(rayJob({ submissionMode: "SidecarMode", rayClusterSpec }))?.text).toContain(
+      "name it otherwise",
+    );
+    expect(validateRayJob(rayJob({ submissionMode: "K8sJobMode", rayClusterSpec }))).toBeUndefined();
   });
 
   it.each<[string, Partial<RayJobSpec>, string]>([

@@ -1,7 +1,8 @@
 /**
  * Whether a RayJob can be run, beyond what its schema says.
  *
- * Answers: the first thing that is wrong with it, in KubeRay's order and words where KubeRay refuses it, too.
+ * Answers: the first thing that is wrong with it, in KubeRay's order and words where KubeRay refuses it, too: tools match
+ * on these, so they stand first and exactly; the field and the remedy follow after a colon.
  * A field whose behaviour is not built is refused, in words that name the field and the remedy; nothing is silently
  * ignored.
  */
@@ -32,10 +33,12 @@ const METADATA = "The RayJob metadata is invalid: ";
 export function validateRayJob(job: RayJob): Problem | undefined {
   const { name = "" } = job.metadata;
   if (name.length > LONGEST_NAME) {
-    return { of: "Metadata", text: `${METADATA}RayJob name should be no more than ${LONGEST_NAME} characters` };
+    const text = `${METADATA}RayJob name should be no more than ${LONGEST_NAME} characters`;
+    return { of: "Metadata", text: `${text}: shorten metadata.name, which has ${name.length}` };
   }
   if (!DNS_1035.test(name)) {
-    return { of: "Metadata", text: `${METADATA}RayJob name should be a valid DNS1035 label: [${DNS_1035_TEXT}]` };
+    const text = `${METADATA}RayJob name should be a valid DNS1035 label: [${DNS_1035_TEXT}]`;
+    return { of: "Metadata", text: `${text}: choose another metadata.name` };
   }
   for (const rule of rules) {
     const text = rule(job.spec ?? {}, job);
@@ -48,9 +51,9 @@ export function validateRayJob(job: RayJob): Problem | undefined {
 type SpecRule = (spec: RayJobSpec, job: RayJob) => string | undefined;
 
 const refuse =
-  (wrong: (spec: RayJobSpec, job: RayJob) => boolean, text: string): SpecRule =>
+  (wrong: (spec: RayJobSpec, job: RayJob) => boolean, text: string, remedy?: string): SpecRule =>
   (spec, job) =>
-    wrong(spec, job) ? text : undefined;
+    wrong(spec, job) ? (remedy ? `${text}: ${remedy}` : text) : undefined;
 
 const modeIs = (spec: RayJobSpec, mode: string): boolean => spec.submissionMode === mode;
 const isBlocking = (spec: RayJobSpec): boolean => spec.retryStrategy?.type === "BlockingRecreate";
@@ -69,14 +72,17 @@ const rules: readonly SpecRule[] = [
     // On a selected cluster nothing is shut down at the end, and nothing but the job by a suspension.
     (spec) => spec.suspend === true && !spec.shutdownAfterJobFinishes && !selects(spec),
     `${INVALID}a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended`,
+    "set spec.shutdownAfterJobFinishes to true, or spec.suspend to false",
   ),
   refuse(
     (spec) => (spec.ttlSecondsAfterFinished ?? 0) < 0,
     `${INVALID}TTLSecondsAfterFinished must be a non-negative integer`,
+    "set spec.ttlSecondsAfterFinished to 0 or more",
   ),
   refuse(
     (spec) => (spec.ttlSecondsAfterFinished ?? 0) > 0 && !spec.shutdownAfterJobFinishes,
     `${INVALID}a RayJob with shutdownAfterJobFinishes set to false cannot have TTLSecondsAfterFinished`,
+    "set spec.shutdownAfterJobFinishes to true, or remove spec.ttlSecondsAfterFinished",
   ),
   refuse(
     (spec) => spec.deletionStrategy !== undefined,
@@ -88,42 +94,56 @@ const rules: readonly SpecRule[] = [
   refuse(
     (spec) => spec.rayClusterSpec === undefined && !selects(spec),
     `${INVALID}one of RayClusterSpec or ClusterSelector must be set`,
+    "describe a cluster in spec.rayClusterSpec, or name one that runs in spec.clusterSelector",
   ),
   refuse(
     (spec) => selects(spec) && !spec.clusterSelector?.[LABEL.cluster],
     "cluster name in ClusterSelector should not be empty",
+    `set spec.clusterSelector["${LABEL.cluster}"] to the RayCluster's name`,
   ),
   refuse(
     (spec) => selects(spec) && !DNS_1123.test(spec.clusterSelector?.[LABEL.cluster] ?? ""),
     `${INVALID}${LABEL.cluster} in clusterSelector must be the name of a RayCluster in the RayJob's namespace`,
   ),
-  refuse((spec) => selects(spec) && modeIs(spec, "SidecarMode"), "ClusterSelector is not supported in SidecarMode"),
+  refuse(
+    (spec) => selects(spec) && modeIs(spec, "SidecarMode"),
+    "ClusterSelector is not supported in SidecarMode",
+    "remove spec.clusterSelector, or set spec.submissionMode to K8sJobMode or HTTPMode",
+  ),
   refuse(
     (spec) => selects(spec) && (spec.backoffLimit ?? 0) > 0,
     `${INVALID}BackoffLimit is incompatible with ClusterSelector mode`,
+    "remove spec.backoffLimit, or give the job a cluster of its own in spec.rayClusterSpec instead of spec.clusterSelector",
   ),
   refuse(
     (spec) => modeIs(spec, "InteractiveMode") && (spec.backoffLimit ?? 0) > 0,
     `${INVALID}BackoffLimit is incompatible with InteractiveMode`,
+    "remove spec.backoffLimit, or choose another spec.submissionMode",
   ),
   refuse(
     (spec) => modeIs(spec, "SidecarMode") && spec.submitterPodTemplate !== undefined,
     "Currently, SidecarMode doesn't support SubmitterPodTemplate",
+    "remove spec.submitterPodTemplate, or choose another spec.submissionMode",
   ),
   refuse(
     (spec) => modeIs(spec, "SidecarMode") && spec.submitterConfig !== undefined,
     "Currently, SidecarMode doesn't support SubmitterConfig",
+    "remove spec.submitterConfig, or choose another spec.submissionMode",
   ),
   refuse(
     (spec) => selects(spec) && isBlocking(spec),
-    `${INVALID}retryStrategy.type BlockingRecreate is not supported with clusterSelector`,
+    `${INVALID}retryStrategy.type BlockingRecreate is not supported with clusterSelector; remove spec.retryStrategy`,
   ),
   refuse(
     (spec) => modeIs(spec, "SidecarMode") && !["Never", "", undefined].includes(headPod(spec)?.restartPolicy),
     "restartPolicy for head Pod should be Never or unset when using SidecarMode",
+    "remove spec.rayClusterSpec.headGroupSpec.template.spec.restartPolicy",
   ),
   refuse(
-    (spec) => modeIs(spec, "SidecarMode") && (headPod(spec)?.containers ?? []).some(isSubmitter),
+    // Names are unique among both lists together: the API server would refuse the Pod, again and again.
+    (spec) =>
+      modeIs(spec, "SidecarMode") &&
+      [...(headPod(spec)?.containers ?? []), ...(headPod(spec)?.initContainers ?? [])].some(isSubmitter),
     `${INVALID}a container of the head Pod is named ${SUBMITTER_CONTAINER}, as SidecarMode names its own; name it otherwise`,
   ),
   refuse(
@@ -138,7 +158,7 @@ const rules: readonly SpecRule[] = [
   },
   refuse(
     (spec) => spec.retryStrategy?.blockingTimeoutSeconds !== undefined && !isBlocking(spec),
-    `${INVALID}retryStrategy.blockingTimeoutSeconds requires type BlockingRecreate`,
+    `${INVALID}retryStrategy.blockingTimeoutSeconds requires type BlockingRecreate; set spec.retryStrategy.type to that, or remove blockingTimeoutSeconds`,
   ),
   refuse(
     (spec) => (spec.retryStrategy?.blockingTimeoutSeconds ?? 1) < 1,
@@ -167,7 +187,9 @@ const rules: readonly SpecRule[] = [
   restartedHead,
   (spec) => {
     const parsed = parseRuntimeEnv(spec.runtimeEnvYAML ?? "");
-    return parsed.ok ? undefined : `failed to unmarshal RuntimeEnvYAML: ${spec.runtimeEnvYAML}: ${parsed.error}`;
+    return parsed.ok
+      ? undefined
+      : `failed to unmarshal RuntimeEnvYAML: ${spec.runtimeEnvYAML}: ${parsed.error}: correct spec.runtimeEnvYAML`;
   },
   (spec) => {
     try {
@@ -191,12 +213,18 @@ const rules: readonly SpecRule[] = [
   refuse(
     (spec) => spec.activeDeadlineSeconds !== undefined && spec.activeDeadlineSeconds <= 0,
     `${INVALID}activeDeadlineSeconds must be a positive integer`,
+    "set spec.activeDeadlineSeconds to 1 or more, or remove it",
   ),
   refuse(
     (spec) => spec.preRunningDeadlineSeconds !== undefined && spec.preRunningDeadlineSeconds <= 0,
     `${INVALID}preRunningDeadlineSeconds must be a positive integer`,
+    "set spec.preRunningDeadlineSeconds to 1 or more, or remove it",
   ),
-  refuse((spec) => (spec.backoffLimit ?? 0) < 0, `${INVALID}backoffLimit must be a positive integer`),
+  refuse(
+    (spec) => (spec.backoffLimit ?? 0) < 0,
+    `${INVALID}backoffLimit must be a positive integer`,
+    "set spec.backoffLimit to 0 or more, or remove it",
+  ),
 ];
 
 function notBuilt(field: string, remedy: string): string {
@@ -233,5 +261,7 @@ function oldRayWithMetadata(spec: RayJobSpec): string | undefined {
     return `${INVALID}failed to parse Ray version: rayClusterSpec.rayVersion is ${JSON.stringify(version)}; write it like 2.56.0`;
   const [major, minor] = [Number(parts[1]), Number(parts[2])];
   const old = major < 2 || (major === 2 && minor < 6);
-  return old ? `${INVALID}the Ray version must be at least 2.6.0 to use the metadata field` : undefined;
+  return old
+    ? `${INVALID}the Ray version must be at least 2.6.0 to use the metadata field: remove spec.metadata, or use a newer Ray and tell it in spec.rayClusterSpec.rayVersion`
+    : undefined;
 }

@@ -1,4 +1,4 @@
-// R1's table, as a user sees it: each row is a situation, and what becomes of the RayJob.
+// The table of verdict.ts, as a user sees it: each row is a situation, and what becomes of the RayJob.
 import { describe, expect, it } from "vitest";
 import type { RayJobStatus } from "../../api/rayjob.ts";
 import {
