@@ -204,6 +204,9 @@ describe("raykeeper explain", () => {
     ["another kind", ["pod", "x"], "cannot explain a pod: only RayJobs are explained"],
     ["a name without its kind", ["demo"], "Write: raykeeper explain rayjob demo"],
     ["two names", ["rayjob", "a", "b"], "one RayJob is explained at a time"],
+    ["two names, the first with its kind", ["rayjob/a", "b"], "one RayJob is explained at a time"],
+    ["a path for a name", ["rayjob", "../x"], '"../x" is no name of a RayJob'],
+    ["a path for a name, with its kind", ["rayjob/a/b"], '"a/b" is no name of a RayJob'],
     ["two clusters at once", ["rayjob", "a", "--local"], "--local and --kubeconfig exclude each other"],
     ["an unknown format", ["rayjob", "a", "-o", "yaml"], "Allowed choices are json"],
   ])("exits 2 for %s", async (_, args, message) => {

@@ -83,7 +83,8 @@ const widthOf = ({ isTTY, columns }: Output): number | undefined => (isTTY ? Mat
 
 /** As kubectl takes it: `rayjob NAME` or `rayjob/NAME`, in the singular, the plural, or with the group. */
 export function rayJobNamed(words: readonly string[]): string {
-  const [kind = "", name, ...more] = words.length === 1 ? words[0]!.split("/") : words;
+  const [first = "", ...rest] = words;
+  const [kind = "", name, ...more] = first.includes("/") ? [...split(first), ...rest] : words;
   const remedy = "Write: raykeeper explain rayjob NAME";
   if (!/^rayjobs?(\.(v1\.)?ray\.io)?$/i.test(kind)) {
     throw new CannotRun(
@@ -91,10 +92,16 @@ export function rayJobNamed(words: readonly string[]): string {
       name === undefined ? `Write: raykeeper explain rayjob ${kind}` : remedy,
     );
   }
-  if (!name || name.includes("/")) throw new CannotRun("the RayJob's name is missing", remedy);
+  if (!name) throw new CannotRun("the RayJob's name is missing", remedy);
+  if (name.includes("/")) throw new CannotRun(`"${name}" is no name of a RayJob`, remedy);
   if (more.length > 0) throw new CannotRun("one RayJob is explained at a time", remedy);
   return name;
 }
+
+const split = (word: string): [string, string] => {
+  const at = word.indexOf("/");
+  return [word.slice(0, at), word.slice(at + 1)];
+};
 
 /** All that explain looks at; and in words what could not be read. */
 export async function gather(

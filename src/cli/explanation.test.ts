@@ -67,6 +67,11 @@ const on = (columns: number | undefined, explained = starting) =>
   explanationLines(explained, { columns, paint: plain, now: NOW });
 
 describe("the screen", () => {
+  it("does not repeat a state whose reason is the same word", () => {
+    const refused: Explanation = { ...starting, state: "ValidationFailed", reason: "ValidationFailed" };
+    expect(on(80, refused)[0]).toBe("RayJob default/demo: ValidationFailed for 5m");
+  });
+
   it("tells state, cause, what is waited for, timers, attempts and advice", () => {
     expect(on(80)).toEqual([
       "RayJob default/demo: Initializing for 5m",

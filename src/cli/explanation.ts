@@ -49,7 +49,7 @@ function heading(explained: Explanation, look: Look): string[] {
   const { paint, now } = look;
   const { namespace, name, state, reason, since, attempt, rayClusterName, jobId } = explained;
   const at = fromWire(since);
-  const how = reason ? `${state} (${reason})` : state;
+  const how = reason && reason !== state ? `${state} (${reason})` : state;
   const when = at === undefined ? "" : ` for ${age(now - at)}`;
   const tone = state === "Complete" && explained.jobStatus !== "SUCCEEDED" ? "bad" : (TONES[state] ?? "plain");
   const facts = [

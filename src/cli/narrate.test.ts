@@ -157,6 +157,46 @@ describe("following a job that is retried", () => {
     ]);
   });
 
+  it("tells Ray's word on the failure once, though a condition and an event repeat it, and not under the next attempt", () => {
+    const retrying = {
+      type: "Retrying",
+      status: "True",
+      reason: "Deleting",
+      message: "Cleaning up before the next attempt; attempt 1 of 2 failed (ApplicationFailed): boom\nand more",
+      lastTransitionTime: at(20),
+    };
+    const event = (uid: string, reason: string, note: string, kind: string) => ({
+      metadata: { uid },
+      type: "Warning",
+      reason,
+      note,
+      regarding: { kind, name: kind === "RayJob" ? "job" : "job-abcde-head" },
+    });
+    const events = [
+      event("e1", "AttemptFailed", "Attempt 0 failed (AppFailed, ApplicationFailed): boom\nand more", "RayJob"),
+      event("e2", "FailedToCreateService", "port taken", "RayJob"),
+      event("e3", "FailedMount", "no such ConfigMap", "Pod"),
+    ];
+    const next = [first, { number: 1, startTime: at(30), jobId: "job-2" }];
+    expect(
+      told(
+        {
+          rayJob: rayJob({ jobDeploymentStatus: "Retrying", rayClusterName: undefined, conditions: [retrying] }, [
+            first,
+          ]),
+          events,
+        },
+        { rayJob: rayJob({}, next), events },
+      ),
+    ).toEqual([
+      "RayJob job: FailedToCreateService: port taken",
+      "Pod job-abcde-head: FailedMount: no such ConfigMap",
+      "retrying: Cleaning up before the next attempt; attempt 1 of 2 failed (ApplicationFailed)",
+      "attempt 0 failed (FAILED, AppFailed): boom",
+      "attempt 1: RayCluster job-abcde: creating",
+    ]);
+  });
+
   it("tells of an attempt that came and went unseen", () => {
     expect(texts({ rayJob: rayJob({ rayClusterName: undefined }, [first, { number: 1 }]) })).toEqual([
       "attempt 0 failed (FAILED, AppFailed): boom",

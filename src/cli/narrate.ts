@@ -57,7 +57,8 @@ export function facts(seen: Seen): Fact[] {
   }
   const readiness = podsReady(seen);
   if (readiness) tell(`ready/${readiness.key}`, readiness.text);
-  for (const problem of problems(seen)) tell(problem.key, problem.text, "warn");
+  // Of an object, and so told once, whichever attempt is under way when it is seen again.
+  for (const { key, text, isOfJob } of problems(seen)) told.push(fact(key, isOfJob ? text : label + text, "warn"));
   if (seen.rayCluster?.status?.state === "ready") tell("provisioned", `RayCluster ${status.rayClusterName}: ready`);
   if (record && isSubmitting(record)) tell("submitting", `submitting the job as ${record.jobId}`);
   if (record?.observedTime && !record.runningTime) tell("observed", "submitted: Ray has the job");
@@ -67,7 +68,7 @@ export function facts(seen: Seen): Fact[] {
     if (type === "SubmitterHealthy" && is === "False") tell(at, `the submitter: ${message}`, "warn");
     if (type === "SpecValid" && is === "False" && status.jobDeploymentStatus !== "ValidationFailed")
       tell(at, message, "warn");
-    if (type === "Retrying" && is === "True") tell(at, `retrying: ${message}`, "warn");
+    if (type === "Retrying" && is === "True") tell(at, `retrying: ${withoutEnd(message, record)}`, "warn");
   }
   if (isTerminal(status.jobStatus)) {
     tell("verdict", `Ray says ${status.jobStatus}`, status.jobStatus === "SUCCEEDED" ? "good" : "bad");
@@ -90,6 +91,26 @@ const fact = (key: string, text: string, tone: Tone): Fact => ({ key, text, tone
 function ended(record: { number?: number; reason?: string; message?: string; jobStatus?: string }): string {
   const how = [record.jobStatus, record.reason].filter(Boolean).join(", ");
   return `attempt ${record.number} failed${how ? ` (${how})` : ""}${record.message ? `: ${firstLine(record.message)}` : ""}`;
+}
+
+/** How a message of an attempt's end begins, wherever it is quoted; quotations are cut at different lengths. */
+const beginning = ({ message = "" }: { readonly message?: string }): string => firstLine(message).slice(0, 60);
+
+/** What the message says besides the attempt's end, which is a fact of its own. */
+function withoutEnd(message: string, record: AttemptRecord | undefined): string {
+  const end = record ? beginning(record) : "";
+  const start = end ? message.indexOf(end) : -1;
+  return start > 0 ? message.slice(0, start).replace(/:? *$/, "") : message;
+}
+
+/** What other facts tell, so that an event about the RayJob need not say it again. */
+function toldElsewhere({ rayJob }: Seen): readonly string[] {
+  const { attempts = [], conditions = [], jobDeploymentStatus } = rayJob?.status ?? {};
+  const ends = attempts.map((attempt) => beginning(attempt));
+  const invalid = conditions
+    .filter(({ type, status }) => type === "SpecValid" && status === "False")
+    .map(({ message }) => message);
+  return [...ends, ...(jobDeploymentStatus === "ValidationFailed" ? [] : invalid)].filter(Boolean);
 }
 
 /** A sidecar is told of as submitting when its head has answered; it is journalled as doing so from the start. */
@@ -148,10 +169,19 @@ const ON_THE_WAY = new Set(["ContainerCreating", "PodInitializing"]);
 /** Probes fail while Ray starts; a Pod that stays unready shows in the count. The other two say what its status says, too. */
 const NOISE = new Set(["Unhealthy", "Failed", "BackOff"]);
 
-function problems(seen: Seen): { key: string; text: string }[] {
+interface Problem {
+  readonly key: string;
+  readonly text: string;
+  /** About the RayJob itself, whose events name the attempt where they mean one. */
+  readonly isOfJob: boolean;
+}
+
+function problems(seen: Seen): readonly Problem[] {
   const cluster = seen.rayJob?.status?.rayClusterName;
-  const found: { key: string; text: string }[] = [];
-  const add = (key: string, text: string) => found.push({ key: `problem/${key}`, text: firstLine(text) });
+  const found: Problem[] = [];
+  const add = (key: string, text: string, isOfJob = false) =>
+    found.push({ key: `problem/${key}`, text: firstLine(text), isOfJob });
+  const told = toldElsewhere(seen);
   for (const pod of seen.pods.filter(({ metadata }) => metadata.deletionTimestamp === undefined)) {
     const name = `Pod ${nameOf(pod, cluster)}`;
     const { uid } = pod.metadata;
@@ -182,9 +212,12 @@ function problems(seen: Seen): { key: string; text: string }[] {
   for (const event of seen.events) {
     if (event.type !== "Warning" || NOISE.has(event.reason ?? "")) continue;
     const about = event.regarding?.name ?? "";
+    const isOfJob = event.regarding?.kind === "RayJob";
+    if (isOfJob && told.some((text) => event.note?.includes(text))) continue;
     add(
       `event/${event.metadata.uid}`,
       `${event.regarding?.kind} ${shortName(about, cluster)}: ${event.reason}: ${event.note ?? ""}`,
+      isOfJob,
     );
   }
   return found;

@@ -99,8 +99,10 @@ function withoutStrays(observed: ObservedRayJob, decision: Decision<RayCommand>)
 function withSpecVerdict(observed: ObservedRayJob, decision: Decision<RayCommand>, now: Instant): Decision<RayCommand> {
   const { job } = observed;
   const before = statusOf(job);
-  if (decision.ask || !UNDER_WAY.includes(before.jobDeploymentStatus)) return decision;
   const known = findCondition(before, "SpecValid");
+  // A correction, or the taking back, of what a resumption was refused for.
+  const isTakenBack = before.jobDeploymentStatus === "Suspended" && wantsSuspension(job) && known?.status === "False";
+  if (decision.ask || !(UNDER_WAY.includes(before.jobDeploymentStatus) || isTakenBack)) return decision;
   if (known && before.observedGeneration === job.metadata.generation) return decision;
   const problem = validateRayJob(job);
   const status = decision.status ?? before;

@@ -493,6 +493,20 @@ describe("a RayJob that is suspended", () => {
     ]);
   });
 
+  it("and was resumed with a spec that cannot be run says what to correct, and starts nothing", () => {
+    const conditions = [
+      condition("Suspended", "True", "Suspended", "", "12:01:30"),
+      condition("SpecValid", "False", "Invalid", "The RayJob spec is invalid: x", "12:01:40"),
+    ];
+    const job = rayJob({}, statusWith(seenRunning(), { jobDeploymentStatus: "Suspended", conditions }));
+    const said = explained({ job });
+    expect(said.why).toBe(
+      "It has been resumed, and stays suspended until its spec is valid. The RayJob spec is invalid: x",
+    );
+    expect(said.notes).toEqual([]);
+    expect(commands(said)).toEqual([`kubectl edit -n default rayjob ${NAME}`]);
+  });
+
   it("and being suspended names what is still there", () => {
     const said = explained({
       job: rayJob(
@@ -544,6 +558,14 @@ describe("a RayJob that is over", () => {
     expect(said.timers).toMatchObject([
       { name: "timeToLive", endsAt: wire("13:01:40"), follows: "the RayCluster is deleted" },
     ]);
+  });
+
+  it.each([
+    ["its cluster is going already", { ttlSecondsAfterFinished: 60 }, { deletionTimestamp: wire("12:01:50") }],
+    ["its cluster goes at once, for no TTL is set", {}, {}],
+  ])("after a retry that was blocked for too long has no timer of a TTL: %s", (_, spec, metadata) => {
+    const status = { jobDeploymentStatus: "Failed", reason: "RetryBlockedTimeoutExceeded" } as const;
+    expect(over(status, spec, { rayClusters: [rayCluster({ metadata })] }).timers).toEqual([]);
   });
 
   it("and has freed everything says so, and has no timer any more", () => {

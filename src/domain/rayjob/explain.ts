@@ -392,6 +392,11 @@ function suspending({ status, record, remnants }: Seen): Story {
 function suspended({ job, status, remnants }: Seen): Story {
   const queue = job.metadata.labels?.[LABEL.kueueQueueName];
   const since = timeOf(status, "Suspended") ?? status.endTime;
+  const invalid = findCondition(status, "SpecValid");
+  if (!wantsSuspension(job) && invalid?.status === "False") {
+    const why = `It has been resumed, and stays suspended until its spec is valid. ${invalid.message}`;
+    return { since, why, waits: remnantWaits(remnants), conditions: ["SpecValid"] };
+  }
   if (!wantsSuspension(job)) {
     return { since, why: "It has been resumed; the next attempt is about to start.", waits: remnantWaits(remnants) };
   }
@@ -525,7 +530,9 @@ function notesOf(seen: Seen): readonly NoteWithAdvice[] {
     notes.push({ text, advice: type ? conditionAdvice(seen, type) : [] });
   const isOver = state === "Complete" || state === "Failed";
   const invalid = findCondition(status, "SpecValid");
-  if (invalid?.status === "False" && state !== "ValidationFailed" && state !== "Retrying") {
+  const isTold =
+    state === "ValidationFailed" || state === "Retrying" || (state === "Suspended" && !wantsSuspension(job));
+  if (invalid?.status === "False" && !isTold) {
     add(`An edit is not valid, and is ignored until it is corrected: ${invalid.message}`, "SpecValid");
   }
   const health = findCondition(status, "SubmitterHealthy");

@@ -145,6 +145,52 @@ describe("a spec that cannot be run", () => {
     expect(decision.status).not.toHaveProperty("endTime");
   });
 
+  it("is no failure of a suspended job that has run: resumed with it, the job stays suspended until it is corrected", () => {
+    const status = statusWith(seenRunning({ endTime: wire("12:01:00") }), {
+      jobDeploymentStatus: "Suspended",
+      conditions: [
+        { type: "SpecValid", status: "True", reason: "Valid", message: "", lastTransitionTime: wire("12:00:00") },
+        { type: "Suspended", status: "True", reason: "Suspended", message: "", lastTransitionTime: wire("12:01:00") },
+      ],
+    });
+    const edited = (spec: object, from: ObservedRayJob, generation: number) => ({
+      ...from,
+      job: rayJob(spec, from.job.status, { generation }),
+    });
+    const broken = { clusterSelector: { "ray.io/cluster": "c" }, backoffLimit: 3 };
+    const resumed = edited(broken, observed({ job: rayJob({ suspend: true }, status) }), 2);
+    const refused = decide(resumed, at("12:02:00"));
+    expect(phase(refused)).toBe("Suspended");
+    expect(conditionOf(refused.status, "SpecValid")).toBe("False Invalid");
+    expect(conditionOf(refused.status, "Suspended")).toBe("True Suspended");
+    expect(conditionOf(refused.status, "Failed")).toBeUndefined();
+    expect(refused.status).not.toHaveProperty("endTime");
+    expect(reasons(refused)).toEqual(["InvalidRayJobSpec"]);
+    const told = written(resumed, refused);
+    expect(decide(told, at("12:02:01"))).toMatchObject({ effects: [], events: [] });
+    expect(decide(told, at("12:02:01")).status).toBeUndefined();
+
+    const corrected = decide(edited({}, told, 3), at("12:03:00"));
+    expect(statusOf(corrected)).toMatchObject({ jobDeploymentStatus: "Initializing", executionAttempt: 1 });
+    expect(conditionOf(corrected.status, "SpecValid")).toBe("True Valid");
+    expect(reasons(corrected)).toContain("Resumed");
+
+    const takenBack = decide(edited({ suspend: true }, told, 3), at("12:03:00"));
+    expect(phase(takenBack)).toBe("Suspended");
+    expect(conditionOf(takenBack.status, "SpecValid")).toBe("True Valid");
+  });
+
+  it("refuses a job that was born suspended and never ran, which is suspended no more", () => {
+    const born = observed({ job: rayJob({ suspend: true }) });
+    const asleep = written(born, decide(born, START));
+    const decision = decide(
+      { ...asleep, job: rayJob({ backoffLimit: -1 }, asleep.job.status, { generation: 2 }) },
+      at("12:01:00"),
+    );
+    expect(phase(decision)).toBe("ValidationFailed");
+    expect(conditionOf(decision.status, "Suspended")).toBe("False NotSuspended");
+  });
+
   it("does not disturb a job that runs: it is said, once, and otherwise ignored (B30)", () => {
     const seen = whileRunning();
     const edited = {

@@ -41,7 +41,7 @@ import { isTerminal, type RayAnswer, type RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, nextNumber, statusOf } from "./records.ts";
 import { isSidecar } from "./sidecar.ts";
 import { revise, reviseRecord } from "./status.ts";
-import { becomeSuspended, enterSuspending, wantsSuspension } from "./suspend.ts";
+import { becomeSuspended, enterSuspending, suspended, wantsSuspension } from "./suspend.ts";
 import { type Problem, validateRayJob } from "./validate.ts";
 
 const PATROL = seconds(2);
@@ -51,8 +51,10 @@ const STRANGER_PATROL = seconds(30);
 export function begin(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const { job } = observed;
   const problem = validateRayJob(job);
-  if (problem) return refuse(observed, problem, now);
   const started = nextNumber(observed) > 0 || currentRecord(observed) !== undefined;
+  if (problem && started && statusOf(job).jobDeploymentStatus === "Suspended")
+    return staySuspended(observed, problem, now);
+  if (problem) return refuse(observed, problem, now);
   if (wantsSuspension(job)) {
     const waiting = started ? awaitAbsence(observed, "everything", now) : undefined;
     return waiting ?? becomeSuspended(observed, withCondition(statusOf(job), now, "SpecValid", true, "Valid"), now);
@@ -66,6 +68,19 @@ export function begin(observed: ObservedRayJob, now: Instant): Decision<RayComma
   return waiting ?? beginAttempt(observed, now);
 }
 
+/** Resumed with a spec that cannot be run, after an attempt: the next one waits, as it does in Retrying. */
+function staySuspended(observed: ObservedRayJob, problem: Problem, now: Instant): Decision<RayCommand> {
+  const { job } = observed;
+  const known = findCondition(statusOf(job), "SpecValid");
+  const news = known?.status !== "False" || known.message !== problem.text;
+  return {
+    ...suspended(observed),
+    summary: `the next attempt waits for a valid spec: ${problem.text}`,
+    status: withCondition(statusOf(job), now, "SpecValid", false, "Invalid", problem.text),
+    events: news ? [invalid(job, problem)] : [],
+  };
+}
+
 /** A spec that cannot be run: said once for each different reason. A corrected one starts afresh. */
 function refuse({ job }: ObservedRayJob, problem: Problem, now: Instant): Decision<RayCommand> {
   const status = statusOf(job);
@@ -77,6 +92,7 @@ function refuse({ job }: ObservedRayJob, problem: Problem, now: Instant): Decisi
   });
   next = withCondition(next, now, "SpecValid", false, "Invalid", problem.text);
   next = withCondition(next, now, "Failed", true, "ValidationFailed", problem.text);
+  if (isTrue(next, "Suspended")) next = withCondition(next, now, "Suspended", false, "NotSuspended");
   return {
     summary: problem.text,
     effects: [],

@@ -10,6 +10,7 @@ import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { failureOf, readJournal, retryAt } from "../raycluster/failures.ts";
 import { fromWire, type Instant, toWire } from "../time.ts";
 import { blockingDeadline } from "./barrier.ts";
+import { isLeaving } from "./children.ts";
 import { activeDeadline, isBeingStopped, preRunningDeadline, STOP_PATIENCE } from "./deadlines.ts";
 import { dueTime } from "./finish.ts";
 import { HALT_PATIENCE, mayRunOn } from "./halt.ts";
@@ -136,7 +137,9 @@ const rules: readonly TimerRule[] = [
     label: "ttlSecondsAfterFinished",
     phases: ["Complete", "Failed"],
     at: ({ observed, status, cluster, record }) =>
-      cluster && !isSelected(record) ? dueTime(observed, status) : undefined,
+      cluster && !isLeaving(cluster) && !isSelected(record) && observed.job.spec.ttlSecondsAfterFinished
+        ? dueTime(observed, status)
+        : undefined,
     follows: "the RayCluster is deleted",
   },
 ];
