@@ -142,7 +142,10 @@ const barrier = Type.Object(
     blockedTime: optional(time({ description: "When it was first said to be blocked." })),
     releasedTime: optional(time({ description: "When it was blocked no more." })),
     suspendedSeconds: optional(
-      int32({ minimum: 0, description: "How long suspensions lasted, which blockingTimeoutSeconds does not count." }),
+      int32({
+        minimum: 0,
+        description: "What blockingTimeoutSeconds does not count: suspensions, and waits for a valid spec.",
+      }),
     ),
     suspendedTime: optional(time({ description: "Since when it has been suspended." })),
     toldTime: optional(time({ description: "When it was last said what is left." })),

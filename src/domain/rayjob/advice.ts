@@ -13,6 +13,7 @@ import type { PodProblem } from "../raycluster/explain.ts";
 import type { FailureCause, Reasons } from "./conditions.ts";
 import type { State } from "./explain.ts";
 import { isSelected } from "./records.ts";
+import { wantsSuspension } from "./suspend.ts";
 
 export interface Advice {
   /** A sentence: what to do, or what to look at. */
@@ -67,7 +68,7 @@ export const phaseAdvice: Readonly<Record<State, Advise>> = {
     subject.job.spec.shutdownAfterJobFinishes
       ? [{ text: "To stop it and start again later, suspend it.", command: patch(subject, { suspend: true }) }]
       : [],
-  Retrying: nothing,
+  Retrying: (subject) => (wantsSuspension(subject.job) ? resume(subject) : []),
   Suspending: nothing,
   Suspended: nothing,
   Complete: nothing,
@@ -105,13 +106,7 @@ export const conditionAdvice: {
   Retrying: {
     NotRetrying: nothing,
     Deleting: freeRemnants,
-    Blocked: (subject) => [
-      ...freeRemnants(subject),
-      {
-        text: "If an overlap with what is left does no harm, let the next attempt begin beside it.",
-        command: patch(subject, { retryStrategy: { type: "Recreate", blockingTimeoutSeconds: null } }),
-      },
-    ],
+    Blocked: (subject) => [...freeRemnants(subject), ...(wantsSuspension(subject.job) ? [] : overlap(subject))],
     SpecInvalid: (subject) => [
       {
         text: "Correct the field that the message names; the next attempt then starts by itself.",
@@ -122,19 +117,7 @@ export const conditionAdvice: {
   Suspended: {
     NotSuspended: nothing,
     Suspending: freeRemnants,
-    Suspended: (subject) =>
-      subject.job.metadata.labels?.[LABEL.kueueQueueName]
-        ? [
-            {
-              text: "Kueue starts it when there is quota. See what its Workload waits for.",
-              command: placed(
-                subject,
-                "describe",
-                `workloads.kueue.x-k8s.io -l kueue.x-k8s.io/job-uid=${subject.job.metadata.uid}`,
-              ),
-            },
-          ]
-        : [{ text: "Resume it: the next attempt then starts.", command: patch(subject, { suspend: false }) }],
+    Suspended: resume,
   },
   Succeeded: { JobSucceeded: nothing, JobFailed: nothing },
   ResourcesReleased: {
@@ -276,6 +259,27 @@ function afterHeadLoss(subject: Subject): readonly Advice[] {
     },
   ];
 }
+
+function resume(subject: Subject): readonly Advice[] {
+  if (subject.job.metadata.labels?.[LABEL.kueueQueueName]) {
+    const workload = `workloads.kueue.x-k8s.io -l kueue.x-k8s.io/job-uid=${subject.job.metadata.uid}`;
+    return [
+      {
+        text: "Kueue starts it when there is quota. See what its Workload waits for.",
+        command: placed(subject, "describe", workload),
+      },
+    ];
+  }
+  const when = subject.remnants.length > 0 ? "starts when nothing of the last one is left" : "then starts";
+  return [{ text: `Resume it: the next attempt ${when}.`, command: patch(subject, { suspend: false }) }];
+}
+
+const overlap = (subject: Subject): readonly Advice[] => [
+  {
+    text: "If an overlap with what is left does no harm, let the next attempt begin beside it.",
+    command: patch(subject, { retryStrategy: { type: "Recreate", blockingTimeoutSeconds: null } }),
+  },
+];
 
 /** How to make what is left go. Forcing is named last, with what it takes. */
 function freeRemnants(subject: Subject): readonly Advice[] {

@@ -266,6 +266,32 @@ describe("blockingTimeoutSeconds", () => {
     expect(phaseOf(decide(after, at("12:20:00")))).toBe("Failed");
   });
 
+  it.each([
+    ["that was never blocked", []],
+    ["that was blocked for 2 s", [leavingHead()]],
+  ])(
+    "does not run while a retry %s waits for a valid spec; a stray that comes then has the time that is left",
+    (_, pods) => {
+      const invalid = { ...withTimeout(60), runtimeEnvYAML: "[a]" };
+      const blocked = retrying({ spec: withTimeout(60), pods });
+      const before = pods.length > 0 ? written(blocked, decide(blocked, NOW)) : blocked;
+      const open = { ...before, job: rayJob(invalid, before.job.status), pods: [] };
+      const waits = decide(open, at("12:09:04"));
+      expect(conditionOf(waits.status, "Retrying")).toBe("True SpecInvalid");
+      const waiting = written(open, waits);
+      expect(decide(waiting, at("12:40:00")).status).toBeUndefined();
+
+      const stray = { ...waiting, pods: [leavingHead()] };
+      const anew = decide(stray, at("13:00:00"));
+      expect(conditionOf(anew.status, "Retrying")).toBe("True Blocked");
+      expect(reasons(anew)).toEqual(["RetryBlocked"]);
+      const held = written(stray, anew);
+      // 4 s had run when it opened.
+      expect(phaseOf(decide(held, at("13:00:55"))) ?? "Retrying").toBe("Retrying");
+      expect(phaseOf(decide(held, at("13:00:56")))).toBe("Failed");
+    },
+  );
+
   it("may be edited while it runs, as a deadline", () => {
     const seen = told(stuck());
     const edited = (seconds: number) => ({ ...seen, job: rayJob(withTimeout(seconds), seen.job.status) });
@@ -288,6 +314,22 @@ describe("suspended at the barrier", () => {
     const decision = decide({ ...noted, rayClusters: [] }, NOW);
     expect(decision.status).toMatchObject({ jobDeploymentStatus: "Suspended", executionAttempt: 0, failed: 1 });
     expect(decision.effects).toEqual([]);
+  });
+
+  it("promises no attempt while it is suspended, and does again when it is resumed, in no more writes than those two", () => {
+    const blocked = retrying({ pods: [leavingHead()] });
+    const told = written(blocked, decide(blocked, NOW));
+    const paused = { ...told, job: rayJob(suspend, told.job.status) };
+    const noted = decide(paused, at("12:09:20"));
+    expect(messageOf(noted.status, "Retrying")).toMatch(
+      /^spec\.suspend is set, so no attempt follows until the RayJob is resumed\. Still there of attempt 0: Pod /,
+    );
+    const asleep = written(paused, noted);
+    expect(decide(asleep, at("12:09:40")).status).toBeUndefined();
+    const resumed = { ...asleep, job: rayJob(BLOCKING, asleep.job.status) };
+    const again = decide(resumed, at("12:10:00"));
+    expect(messageOf(again.status, "Retrying")).toContain("Attempt 1 waits until nothing of attempt 0 is left");
+    expect(decide(written(resumed, again), at("12:10:20")).status).toBeUndefined();
   });
 
   it("resumed, it meets the barrier, too", () => {

@@ -6,8 +6,9 @@
  * comes back, its administrator acts, the user changes the strategy, or the time is up. Attempts never overlap.
  *
  * It belongs to the attempt that is about to begin, so the strategy that spec names now decides. Its clock runs from
- * `Retrying=True`, and stands still while the RayJob is suspended; how long it stood is in the record, so that an operator
- * that starts anew neither loses nor adds time.
+ * `Retrying=True`, and stands still while the RayJob is suspended, and from when the barrier has opened (an attempt may
+ * wait for a valid spec then) until it is blocked anew; how long it stood is in the record, so that an operator that starts
+ * anew neither loses nor adds time.
  * Next: absence.ts for the predicate, retry.ts for what follows.
  */
 import type { Stored } from "../../api/object.ts";
@@ -39,9 +40,10 @@ export function blockingDeadline(
   const length = job.spec.retryStrategy?.blockingTimeoutSeconds;
   const retrying = findCondition(status, "Retrying");
   const start = retrying?.status === "True" ? fromWire(retrying.lastTransitionTime) : undefined;
-  const { suspendedTime, suspendedSeconds = 0 } = record?.barrier ?? {};
+  const { suspendedTime, suspendedSeconds = 0, releasedTime } = record?.barrier ?? {};
   if (!isBlocking(job) || length === undefined || start === undefined) return undefined;
-  return suspendedTime !== undefined || wantsSuspension(job) ? undefined : start + seconds(length + suspendedSeconds);
+  const stands = suspendedTime !== undefined || releasedTime !== undefined || wantsSuspension(job);
+  return stands ? undefined : start + seconds(length + suspendedSeconds);
 }
 
 /** A pass that waits at the barrier; undefined when nothing of this RayJob exists any more. */
@@ -53,7 +55,7 @@ export function atBarrier(observed: ObservedRayJob, now: Instant): Decision<RayC
   if (found.is === "proven") return undefined;
   if (found.is !== "left" || !record) return unproven(found, now) ?? { summary: "waiting", effects: [], events: [] };
 
-  const suspension = noteSuspension(job, status, record, now);
+  const suspension = noteSuspension(job, status, record, found.objects, now);
   if (suspension) return suspension;
   const deadline = blockingDeadline(job, status, record);
   if (deadline !== undefined && now >= deadline) {
@@ -65,7 +67,7 @@ export function atBarrier(observed: ObservedRayJob, now: Instant): Decision<RayC
   const effects = deletions(observed, record);
   const toldBy = (fromWire(findCondition(status, "Retrying")?.lastTransitionTime) ?? 0) + DELETING;
   const wakeAt = earliest(deadline, found.unseen ? now + seconds(1) : undefined);
-  const told = record.barrier?.blockedTime !== undefined;
+  const told = record.barrier?.blockedTime !== undefined && record.barrier.releasedTime === undefined;
   const spreading = !told && now < toldBy && found.objects.some((object) => !isLeaving(object));
   if (spreading || (told && effects.length > 0)) {
     return {
@@ -87,7 +89,9 @@ export function released(
   const status = statusOf(job);
   const record = currentRecord({ job });
   if (!record?.barrier) return { status, events: [] };
-  const { suspendedTime: _, ...barrier } = record.barrier;
+  const { suspendedTime, ...kept } = record.barrier;
+  const stood = secondsFrom(suspendedTime, now);
+  const barrier = stood > 0 ? { ...kept, suspendedSeconds: (kept.suspendedSeconds ?? 0) + stood } : kept;
   const blocked = fromWire(barrier.blockedTime);
   if (blocked === undefined || barrier.releasedTime !== undefined) {
     return { status: reviseRecord(status, record, { barrier }), events: [] };
@@ -97,6 +101,14 @@ export function released(
     status: reviseRecord(status, record, { barrier: { ...barrier, releasedTime: toWire(now) } }),
     events: [{ type: "Normal", reason: "RetryUnblocked", action: "Retry", note }],
   };
+}
+
+/** The barrier is open, and yet no attempt begins: from now on the clock stands. */
+export function heldOpen({ job }: ObservedRayJob, now: Instant): RayJobStatus {
+  const status = statusOf(job);
+  const record = currentRecord({ job });
+  if (!record || !isBlocking(job) || record.barrier?.releasedTime !== undefined) return status;
+  return reviseRecord(status, record, { barrier: { ...record.barrier, releasedTime: toWire(now) } });
 }
 
 const quiet = (summary: string): Decision<RayCommand> => ({ summary, effects: [], events: [] });
@@ -117,7 +129,7 @@ function tell(
   now: Instant,
   wakeAt: Instant | undefined,
 ): Decision<RayCommand> {
-  const message = `Attempt ${nextNumber({ job })} waits until nothing of attempt ${record.number} is left: ${enumerate(inOrder(objects))}.`;
+  const message = blockedText(job, record, objects);
   const { barrier } = record;
   const told = fromWire(barrier?.toldTime);
   const again = told === undefined ? now : told + TELL_AGAIN;
@@ -125,9 +137,15 @@ function tell(
   if (condition?.reason === "Blocked" && condition.message === message) return { ...quiet(message), wakeAt };
   if (now < again) return { ...quiet(message), wakeAt: earliest(wakeAt, again) };
   const first = barrier?.blockedTime === undefined || barrier.releasedTime !== undefined;
-  const { releasedTime: _, ...kept } = barrier ?? {};
+  const { releasedTime, ...kept } = barrier ?? {};
+  const stood = secondsFrom(releasedTime, fromWire(kept.suspendedTime) ?? now);
   const next = reviseRecord(status, record, {
-    barrier: { ...kept, blockedTime: barrier?.blockedTime ?? toWire(now), toldTime: toWire(now) },
+    barrier: {
+      ...kept,
+      ...(stood > 0 && { suspendedSeconds: (kept.suspendedSeconds ?? 0) + stood }),
+      blockedTime: barrier?.blockedTime ?? toWire(now),
+      toldTime: toWire(now),
+    },
   });
   return {
     summary: message,
@@ -137,6 +155,18 @@ function tell(
     wakeAt,
   };
 }
+
+/** While it is suspended, no attempt is promised. */
+function blockedText(job: ObservedRayJob["job"], record: AttemptRecord, objects: readonly Stored[]): string {
+  const names = enumerate(inOrder(objects));
+  return wantsSuspension(job)
+    ? `spec.suspend is set, so no attempt follows until the RayJob is resumed. Still there of attempt ${record.number}: ${names}.`
+    : `Attempt ${nextNumber({ job })} waits until nothing of attempt ${record.number} is left: ${names}.`;
+}
+
+/** Whole seconds between the two; 0 where it never began. */
+const secondsFrom = (wire: string | undefined, end: Instant): number =>
+  Math.max(0, Math.round((end - (fromWire(wire) ?? end)) / 1000));
 
 /** What holds the others first: Pods before their owners, and those that have been leaving for longest. */
 export function inOrder(objects: readonly Stored[]): readonly Stored[] {
@@ -155,11 +185,17 @@ function noteSuspension(
   job: ObservedRayJob["job"],
   status: RayJobStatus,
   record: AttemptRecord,
+  objects: readonly Stored[],
   now: Instant,
 ): Decision<RayCommand> | undefined {
-  const { suspendedTime, ...barrier } = record.barrier ?? {};
+  const { suspendedTime, ...before } = record.barrier ?? {};
   const suspend = wantsSuspension(job);
   if (suspend === (suspendedTime !== undefined)) return undefined;
+  // What the retry waits for is worded anew in the same write.
+  const isTold = findCondition(status, "Retrying")?.reason === "Blocked";
+  const barrier = isTold ? { ...before, toldTime: toWire(now) } : before;
+  const worded = (next: RayJobStatus) =>
+    isTold ? withCondition(next, now, "Retrying", true, "Blocked", blockedText(job, record, objects)) : next;
   if (suspend) {
     const next = reviseRecord(status, record, { barrier: { ...barrier, suspendedTime: toWire(now) } });
     const message = "Deleting everything of this RayJob.";
@@ -167,18 +203,18 @@ function noteSuspension(
     return {
       summary: "suspend is set: no attempt follows",
       effects: [],
-      status: withCondition(next, now, "Suspended", false, "Suspending", message),
+      status: withCondition(worded(next), now, "Suspended", false, "Suspending", message),
       events: [{ type: "Normal", reason: "Suspending", action: "Suspend", note }],
     };
   }
-  const stood = Math.max(0, Math.round((now - (fromWire(suspendedTime) ?? now)) / 1000));
+  const stood = secondsFrom(suspendedTime, now);
   const next = reviseRecord(status, record, {
     barrier: { ...barrier, suspendedSeconds: (barrier.suspendedSeconds ?? 0) + stood },
   });
   return {
     summary: "suspend was taken back: the next attempt follows",
     effects: [],
-    status: withCondition(next, now, "Suspended", false, "NotSuspended"),
+    status: withCondition(worded(next), now, "Suspended", false, "NotSuspended"),
     events: [],
   };
 }

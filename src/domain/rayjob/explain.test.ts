@@ -429,6 +429,34 @@ describe("a RayJob between two attempts", () => {
     expect(explained({ job, pods: [pod("a")] }).waits).toEqual([]);
   });
 
+  it.each([
+    ["blocked", "Blocked"],
+    ["not said to be blocked yet", "Deleting"],
+  ])(
+    "and suspended meanwhile, %s, says that no attempt follows, that the clock stands, and how to resume",
+    (_, reason) => {
+      const said = retrying(reason, [pod("a")], { suspend: true });
+      expect(said.why).toContain("spec.suspend is set: what is left of it goes on being deleted");
+      expect(said.why).toContain("no attempt follows until the RayJob is resumed");
+      expect(said.why).toContain("the clock of blockingTimeoutSeconds stands still");
+      expect(said.timers).toEqual([]);
+      expect(said.waits).toHaveLength(1);
+      expect(texts(said.advice)).not.toContain("overlap");
+      expect(commands(said).at(-1)).toBe(
+        `kubectl patch -n default rayjob ${NAME} --type merge -p '{"spec":{"suspend":false}}'`,
+      );
+    },
+  );
+
+  it("and suspended by Kueue is not to be resumed by hand", () => {
+    const job = rayJob(
+      { suspend: true },
+      statusWith(seenRunning({ endTime: wire("12:01:00") }), { jobDeploymentStatus: "Retrying" }),
+      { labels: { [LABEL.kueueQueueName]: "q" } },
+    );
+    expect(texts(explained({ job }).advice)).toContain("Kueue starts it when there is quota");
+  });
+
   it("waits for a valid spec", () => {
     const said = retrying("SpecInvalid", []);
     expect(texts(said.advice)).toContain("the next attempt then starts by itself");

@@ -370,8 +370,20 @@ function submissionWait({ record, job, submitter }: Seen): readonly Wait[] {
   }
 }
 
-function retrying({ status, record, remnants }: Seen): Story {
+function retrying({ job, status, record, remnants }: Seen): Story {
   const condition = findCondition(status, "Retrying");
+  if (wantsSuspension(job)) {
+    const clock =
+      isBlocking(job) && job.spec.retryStrategy?.blockingTimeoutSeconds !== undefined
+        ? " Meanwhile the clock of blockingTimeoutSeconds stands still."
+        : "";
+    return {
+      since: condition?.lastTransitionTime ?? record?.endTime,
+      why: `The attempt failed, and spec.suspend is set: what is left of it goes on being deleted, and no attempt follows until the RayJob is resumed.${clock}`,
+      waits: remnantWaits(remnants),
+      conditions: ["Retrying"],
+    };
+  }
   return {
     since: condition?.lastTransitionTime ?? record?.endTime,
     why: condition?.message || status.message || "The attempt failed; the next one follows.",

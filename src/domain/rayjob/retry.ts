@@ -9,7 +9,7 @@ import type { Decision } from "../decision.ts";
 import type { Instant } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
-import { atBarrier, isBlocking, released } from "./barrier.ts";
+import { atBarrier, heldOpen, isBlocking, released } from "./barrier.ts";
 import { letGo, remains } from "./children.ts";
 import { withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -52,7 +52,7 @@ function next(observed: ObservedRayJob, why: string, now: Instant): Decision<Ray
   return also({
     summary: message,
     effects: [],
-    status: withCondition(status, now, "Retrying", true, "SpecInvalid", message),
+    status: withCondition(heldOpen(after, now), now, "Retrying", true, "SpecInvalid", message),
     events: [],
   });
 }
