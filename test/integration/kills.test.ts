@@ -44,7 +44,7 @@ describe("what happens while the operator is down", () => {
   });
   afterAll(() => world.close());
 
-  it("is judged by what Ray says: a job that succeeded is Complete, whatever became of its submitter (B03)", async () => {
+  it("is judged by what Ray says: a job that succeeded is Complete, whatever became of its submitter", async () => {
     const told = ["Complete", "Failed"] as const;
     const stages = await Promise.all(told.map(() => world.stage({ jobs: [{ ...runsForEver, pending: 200 }] })));
     for (const stage of stages) await stage.create({ backoffLimit: 3, submitterConfig: { backoffLimit: 0 } });

@@ -47,7 +47,7 @@ describe.concurrent("the submitter", () => {
   };
 
   report(
-    "whose log stream drops, and which ends cleanly in the middle of the job, does not end the job (B01)",
+    "whose log stream drops, and which ends cleanly in the middle of the job, does not end the job",
     () => ({ jobs: [long] }),
     async (stage) => {
       await stage.create();
@@ -60,7 +60,7 @@ describe.concurrent("the submitter", () => {
   );
 
   report(
-    "that is deleted in the middle of the job is made again, submits nothing, and the job's end is known (B11)",
+    "that is deleted in the middle of the job is made again, submits nothing, and the job's end is known",
     () => ({ jobs: [long] }),
     async (stage) => {
       await stage.create();
@@ -78,7 +78,7 @@ describe.concurrent("the submitter", () => {
   );
 
   report(
-    "evicted until its Job is out of retries does not fail the job that it had submitted (B01, B02)",
+    "evicted until its Job is out of retries does not fail the job that it had submitted",
     () => ({ jobs: [long] }),
     async (stage) => {
       await stage.create({ submitterConfig: { backoffLimit: 0 } });
@@ -93,7 +93,7 @@ describe.concurrent("the submitter", () => {
   );
 
   report(
-    "that loses its connection twice and then sees the job's success turns no success into a failure (B12)",
+    "that loses its connection twice and then sees the job's success turns no success into a failure",
     () => {
       const seen: string[] = [];
       return {
@@ -116,7 +116,7 @@ describe.concurrent("the submitter", () => {
   );
 
   report(
-    "still has its cluster to fetch the last of the log from when the job has ended (B20)",
+    "still has its cluster to fetch the last of the log from when the job has ended",
     () => ({ submitter: () => ({ boot: 100, hangs: true }) }),
     async (stage) => {
       await stage.create({ ttlSecondsAfterFinished: 0 });
@@ -141,7 +141,7 @@ describe.concurrent("the submitter", () => {
   );
 
   report(
-    "is not made, and burns no retries, before the dashboard serves (B65)",
+    "is not made, and burns no retries, before the dashboard serves",
     () => ({ dashboard: 6000 }),
     async (stage) => {
       await stage.create({ submitterConfig: { backoffLimit: 0 } });
@@ -156,7 +156,7 @@ describe.concurrent("in HTTPMode", () => {
   const spec = { submissionMode: "HTTPMode" } as const;
 
   report(
-    "a head that is replaced and knows no job is not given the job a second time (B04)",
+    "a head that is replaced and knows no job is not given the job a second time",
     () => ({ jobs: [long] }),
     async (stage) => {
       await stage.create({ ...spec, backoffLimit: 0 });
@@ -171,7 +171,7 @@ describe.concurrent("in HTTPMode", () => {
   );
 
   report(
-    "a conflict on the status write after each submission makes no second submission (B08)",
+    "a conflict on the status write after each submission makes no second submission",
     () => ({
       async gateway({ method, path, dashboard }, pass) {
         const answer = await pass();
@@ -194,7 +194,7 @@ describe.concurrent("in HTTPMode", () => {
 
   let gaveUp = false;
   report(
-    "a job server that takes a job but does not answer in time is asked before anything is submitted again (B10)",
+    "a job server that takes a job but does not answer in time is asked before anything is submitted again",
     () => ({
       jobs: [long],
       async gateway({ method, path }, pass, hungUp) {
@@ -219,7 +219,7 @@ describe.concurrent("in HTTPMode", () => {
   );
 
   report(
-    "a dashboard that refuses each submission ends the RayJob with what it said, and not never (B66)",
+    "a dashboard that refuses each submission ends the RayJob with what it said, and not never",
     () => ({
       gateway: async ({ method }, pass) => (method === "POST" ? { status: 500, body: "no space left" } : pass()),
     }),
@@ -235,7 +235,7 @@ describe.concurrent("in HTTPMode", () => {
 
 describe.concurrent("the verdict", () => {
   report(
-    "of a deadline really stops the job in Ray, again when that failed, and is a terminal pair (B14, B18, B59)",
+    "of a deadline really stops the job in Ray, again when that failed, and is a terminal pair",
     () => {
       let stops = 0;
       return {
@@ -256,7 +256,7 @@ describe.concurrent("the verdict", () => {
     },
   );
 
-  it.concurrent("tells an application that failed from everything else that went wrong (B17)", async () => {
+  it.concurrent("tells an application that failed from everything else that went wrong", async () => {
     const endings: Record<string, [Scripts, Partial<RayJob["spec"]>, ((stage: Stage) => Promise<unknown>)?]> = {
       application: [{ jobs: [fails(300, "exit code 7")] }, {}],
       submitter: [{ submitter: () => ({ boot: 100, failsEarly: true }) }, { submitterConfig: { backoffLimit: 0 } }],
@@ -298,7 +298,7 @@ describe.concurrent("the verdict", () => {
 
 describe.concurrent("a RayJob", () => {
   report(
-    "whose head never becomes ready ends at its deadline for that, and says what it waited for (B54)",
+    "whose head never becomes ready ends at its deadline for that, and says what it waited for",
     () => ({ pod: () => ({ ...swift, ready: Number.POSITIVE_INFINITY }) }),
     async (stage) => {
       await stage.create({ preRunningDeadlineSeconds: 2 });
@@ -310,7 +310,7 @@ describe.concurrent("a RayJob", () => {
   );
 
   report(
-    "born suspended shows no cluster that does not exist, and runs when it is resumed (B73)",
+    "born suspended shows no cluster that does not exist, and runs when it is resumed",
     () => ({}),
     async (stage) => {
       await stage.create({ suspend: true });
@@ -327,7 +327,7 @@ describe.concurrent("a RayJob", () => {
   it.concurrent.each([
     ["a name of 48 characters", "n".repeat(48)],
     ["a name that begins with a digit", "1st"],
-  ])("with %s says at once what is wrong with it (B61)", async (_, name) => {
+  ])("with %s says at once what is wrong with it", async (_, name) => {
     const stage = await world.stage();
     const object = rayJob({}, name);
     await stage.client.create(rayJobs, { ...object, metadata: { name, namespace: stage.namespace } });
@@ -342,7 +342,7 @@ describe.concurrent("a RayJob", () => {
 
 describe.concurrent("the next attempt", () => {
   report(
-    "does not start while a worker of the last one is still Terminating, where BlockingRecreate asks for that (B05)",
+    "does not start while a worker of the last one is still Terminating, where BlockingRecreate asks for that",
     () => ({
       jobs: [fails(300, "exit code 7"), long],
       pod: ({ metadata: { labels } }) => ({
@@ -391,7 +391,7 @@ describe.concurrent("a RayCluster that others share", () => {
     ["fails", fails(300, "exit code 7"), "Failed"],
   ] as const) {
     report(
-      `is left as it is by a job that ${how}, whatever the job says of a shutdown at its end (B06, B07)`,
+      `is left as it is by a job that ${how}, whatever the job says of a shutdown at its end`,
       () => ({ jobs: [job] }),
       async (stage) => {
         await stage.share();
@@ -406,7 +406,7 @@ describe.concurrent("a RayCluster that others share", () => {
   }
 
   report(
-    "is not asked for by a job that would be tried again: that is refused, and the cluster stays (B06)",
+    "is not asked for by a job that would be tried again: that is refused, and the cluster stays",
     () => ({}),
     async (stage) => {
       await stage.share();
@@ -419,7 +419,7 @@ describe.concurrent("a RayCluster that others share", () => {
   );
 
   report(
-    "is rid of a job that passed its deadline, though the first stop failed, and lives (B14)",
+    "is rid of a job that passed its deadline, though the first stop failed, and lives",
     () => {
       let stops = 0;
       return {
@@ -442,7 +442,7 @@ describe.concurrent("a RayCluster that others share", () => {
   );
 
   report(
-    "is rid of a job that is suspended, and runs it under a new id when that is resumed (B16)",
+    "is rid of a job that is suspended, and runs it under a new id when that is resumed",
     () => ({ jobs: [long, soon()] }),
     async (stage) => {
       await stage.share();
@@ -463,7 +463,7 @@ describe.concurrent("a RayCluster that others share", () => {
   );
 
   report(
-    "does not keep a job in Suspending that it was never given (B16)",
+    "does not keep a job in Suspending that it was never given",
     () => ({ submitter: () => ({ boot: Number.POSITIVE_INFINITY }) }),
     async (stage) => {
       await stage.share();
@@ -492,7 +492,7 @@ describe.concurrent("a RayCluster of its own", () => {
     });
 
   report(
-    "gets another head when its own was evicted (B63)",
+    "gets another head when its own was evicted",
     () => ({}),
     async (stage) => {
       await create(stage);
@@ -504,7 +504,7 @@ describe.concurrent("a RayCluster of its own", () => {
   );
 
   report(
-    "makes a head that cannot live anew, but only after it has written down how often that went wrong (B56, B57)",
+    "makes a head that cannot live anew, but only after it has written down how often that went wrong",
     () => ({ pod: () => ({ ...swift, dies: { exitCode: 42, initContainer: "fetch-data" } }) }),
     async (stage) => {
       const spec = clusterSpec(0);
@@ -535,7 +535,7 @@ describe.concurrent("a RayCluster of its own", () => {
   );
 
   report(
-    "gets a worker for one that cannot end because its node died, and a second head only when the first is gone (B67)",
+    "gets a worker for one that cannot end because its node died, and a second head only when the first is gone",
     () => ({ pod: () => ({ ...swift, terminate: Number.POSITIVE_INFINITY }) }),
     async (stage) => {
       await create(stage);
@@ -567,7 +567,7 @@ describe.concurrent("a RayCluster of its own", () => {
   );
 
   report(
-    "whose workers wait for the head in an init container gives that the worker's memory and CPU (B68, B69)",
+    "whose workers wait for the head in an init container gives that the worker's memory and CPU",
     () => ({}),
     async (stage) => {
       const spec = clusterSpec(1);
@@ -583,7 +583,7 @@ describe.concurrent("a RayCluster of its own", () => {
   );
 
   report(
-    "with several hosts a replica does not make Pods to delete them again: it is refused until it is built (B70)",
+    "with several hosts a replica does not make Pods to delete them again: it is refused until it is built",
     () => ({}),
     async (stage) => {
       const spec = clusterSpec(1);
@@ -598,7 +598,7 @@ describe.concurrent("a RayCluster of its own", () => {
   );
 
   report(
-    "does not call itself ready while its head is not (B75)",
+    "does not call itself ready while its head is not",
     () => ({ pod: () => ({ ...swift, ready: 3000 }) }),
     async (stage) => {
       await create(stage);

@@ -57,7 +57,7 @@ describe("a head that can never live", () => {
   }
   const pauses = (made: readonly number[]) => made.slice(1).map((at, index) => at - made[index]!);
 
-  it("because its image has no Ray is made anew with growing pauses, and then the job says so (B56)", async () => {
+  it("because its image has no Ray is made anew with growing pauses, and then the job says so", async () => {
     const { w, job, made } = await withHeadsThat({ exitCode: 127 });
     expect(pauses(made)).toEqual(pauses(made).toSorted((one, other) => one - other));
     expect(made.filter((at) => at < made[0]! + 60).length).toBeLessThan(6);
@@ -69,7 +69,7 @@ describe("a head that can never live", () => {
     expect(w.submissions).toEqual([]);
   });
 
-  it("because its init container fails for sure is not churned, and the job names container and code (B57)", async () => {
+  it("because its init container fails for sure is not churned, and the job names container and code", async () => {
     const { job, made } = await withHeadsThat({ exitCode: 42, initContainer: "fetch-data" });
     expect(made.filter((at) => at < made[0]! + 60).length).toBeLessThan(6);
     expect(job.status?.message).toMatch(/init container fetch-data ended with exit code 42/);
@@ -95,7 +95,7 @@ describe("a head that can never live", () => {
 });
 
 describe("a node that dies", () => {
-  it("loses its worker to another node, and keeps the Pod that cannot end (B67)", async () => {
+  it("loses its worker to another node, and keeps the Pod that cannot end", async () => {
     const w = world({ pod: (pod) => (isWorker(pod) ? stuckTerminating : prompt) });
     w.start();
     await w.client.create(rayClusters, rayCluster("lone"));
@@ -111,7 +111,7 @@ describe("a node that dies", () => {
   });
 
   it.each(["K8sJobMode", "HTTPMode"] as const)(
-    "takes the head along: the job in %s is failed, not left (B67)",
+    "takes the head along: the job in %s is failed, not left",
     async (submissionMode) => {
       const w = world({ job: () => runsForEver });
       w.start();
@@ -127,7 +127,7 @@ describe("a node that dies", () => {
 });
 
 describe("a dashboard in HTTPMode", () => {
-  it("that fails, comes to itself, and fails again for less than the limit each time ends no job (B66)", async () => {
+  it("that fails, comes to itself, and fails again for less than the limit each time ends no job", async () => {
     const w = world({ job: () => succeeds(500_000) });
     w.start();
     await w.client.create(rayJobs, rayJob({ submissionMode: "HTTPMode" }));

@@ -54,7 +54,7 @@ describe.each(MODES)("a RayJob that selects a RayCluster, in %s", (submissionMod
   it.each([
     ["succeeds", succeeds(5000), "Complete"],
     ["fails", fails(5000), "Failed"],
-  ] as const)("and %s leaves the cluster exactly as it was (B19, B21)", async (_, script, phase) => {
+  ] as const)("and %s leaves the cluster exactly as it was", async (_, script, phase) => {
     const { w } = await selected(
       { submissionMode, shutdownAfterJobFinishes: true, ttlSecondsAfterFinished: 5 },
       { job: () => script },
@@ -202,7 +202,7 @@ describe.each(MODES)("a RayJob that selects a RayCluster, in %s", (submissionMod
     expect(w.submissions).toHaveLength(2);
   });
 
-  it("is suspended though Ray never heard of it, and though Ray is silent (B45)", async () => {
+  it("is suspended though Ray never heard of it, and though Ray is silent", async () => {
     const { w } = await selected({ submissionMode }, { submitter: () => ({ boot: 3_600_000 }) });
     await w.untilPhase("Running");
     await suspend(w, true);
@@ -215,7 +215,7 @@ describe.each(MODES)("a RayJob that selects a RayCluster, in %s", (submissionMod
     expect((await w.events()).join()).toContain("RayJobStopUnconfirmed");
   });
 
-  it("that passes its deadline is stopped in Ray, the submitter first; the cluster lives (B33)", async () => {
+  it("that passes its deadline is stopped in Ray, the submitter first; the cluster lives", async () => {
     const { w } = await selected({ submissionMode, activeDeadlineSeconds: 30 }, { job: () => runsForEver });
     const job = await w.untilPhase("Failed");
     expect(job.status).toMatchObject({ reason: "DeadlineExceeded", jobStatus: "STOPPED" });

@@ -127,7 +127,7 @@ describe("the cluster of a RayJob in SidecarMode", () => {
   });
 });
 
-describe("while no node takes the workers (B53)", () => {
+describe("while no node takes the workers", () => {
   it.each([
     ["Complete", "SUCCEEDED", succeeds(3000), undefined],
     ["Failed", "FAILED", fails(3000), "AppFailed"],
@@ -163,7 +163,7 @@ describe("while no node takes the workers (B53)", () => {
 });
 
 describe("a sidecar that ends while its job runs", () => {
-  it.each([0, 1, 137])("with %i loses nothing: the job goes on, and is followed by nobody (B13)", async (exitCode) => {
+  it.each([0, 1, 137])("with %i loses nothing: the job goes on, and is followed by nobody", async (exitCode) => {
     const w = world({ job: () => succeeds(60_000) });
     await apply(w);
     await running(w);
@@ -213,7 +213,7 @@ describe("a job that has ended", () => {
 });
 
 describe("a sidecar's head", () => {
-  it("that is deleted is not replaced: the attempt fails, and the next has a cluster of its own (B64)", async () => {
+  it("that is deleted is not replaced: the attempt fails, and the next has a cluster of its own", async () => {
     const scripts = [runsForEver, succeeds(3000)];
     const w = world({ job: () => scripts.shift()! });
     await apply(w, { backoffLimit: 1 });

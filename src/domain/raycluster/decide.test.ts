@@ -54,7 +54,7 @@ describe("a new cluster", () => {
     expect(world.workers()).toHaveLength(100);
   });
 
-  it("gets no Pods twice from an operator whose cache lags behind another's writes (B89)", () => {
+  it("gets no Pods twice from an operator whose cache lags behind another's writes", () => {
     const first = new World(rayCluster({ workerGroupSpecs: [workerGroup({ replicas: 20 })] }));
     first.pass();
     const second = new World(first.cluster);
@@ -133,7 +133,7 @@ describe("a lost Pod", () => {
     expect(world.names()).toHaveLength(1);
   });
 
-  it("on a dead node, Terminating for ever, is replaced even in a group at its maximum; the head only when gone (B67)", () => {
+  it("on a dead node, Terminating for ever, is replaced even in a group at its maximum; the head only when gone", () => {
     const world = up(rayCluster({ workerGroupSpecs: [workerGroup({ maxReplicas: 2 })] }));
     const [worker] = world.workers();
     world.terminate(worker!.metadata.name, seconds(30));
@@ -155,7 +155,7 @@ describe("a lost Pod", () => {
         { type: "ContainersReady", status: "True", lastTransitionTime: toWire(NOON) },
       ],
     ],
-  ])("whose node has been silent for five minutes is replaced (B67): Ready is %s", (_, conditions) => {
+  ])("whose node has been silent for five minutes is replaced: Ready is %s", (_, conditions) => {
     const world = up();
     const [worker] = world.workers();
     world.set(worker!.metadata.name, { phase: "Running", conditions });
@@ -166,7 +166,7 @@ describe("a lost Pod", () => {
     expect(world.workers().filter((pod) => !isTerminating(pod))).toHaveLength(2);
   });
 
-  it("evicted from its node is made anew within a minute (B63)", () => {
+  it("evicted from its node is made anew within a minute", () => {
     const world = up();
     world.set("demo-head", { phase: "Failed", reason: "Evicted", message: "The node was low on resource: disk." });
     world.settle();
@@ -196,7 +196,7 @@ describe("Pods that fail again and again", () => {
     return made;
   }
 
-  it("are made at growing distances, not without end at once (B56, B57)", () => {
+  it("are made at growing distances, not without end at once", () => {
     const world = new World(rayCluster({ workerGroupSpecs: [] }));
     world.settle();
     expect(failing(world, minutes(5))).toEqual([0, 6, 17, 38, 79, 160]);
@@ -422,7 +422,7 @@ describe("an invalid spec", () => {
 });
 
 describe("worker groups", () => {
-  it("taken out of the spec lose their Pods, the others and the head keep theirs (B94)", () => {
+  it("taken out of the spec lose their Pods, the others and the head keep theirs", () => {
     const world = up(rayCluster({ workerGroupSpecs: [workerGroup(), workerGroup({ groupName: "b" })] }));
     const kept = [world.pod("head"), ...world.workers("small")].map(({ metadata }) => metadata.uid);
     world.spec({ workerGroupSpecs: [workerGroup()] });
@@ -443,7 +443,7 @@ describe("worker groups", () => {
     expect(world.cluster.status).toMatchObject({ desiredWorkerReplicas: 0, maxWorkerReplicas: 0 });
   });
 
-  it("lose exactly the worker that is named, alive or dead meanwhile (B91)", () => {
+  it("lose exactly the worker that is named, alive or dead meanwhile", () => {
     for (const dead of [false, true]) {
       const world = up(rayCluster({ workerGroupSpecs: [workerGroup({ replicas: 3 })] }));
       const { name } = world.workers()[1]!.metadata;
@@ -457,7 +457,7 @@ describe("worker groups", () => {
     }
   });
 
-  it("lose the live one of two that are named, and go on scaling with a vanished one on the list (B51)", () => {
+  it("lose the live one of two that are named, and go on scaling with a vanished one on the list", () => {
     const world = up();
     const { name } = world.workers()[0]!.metadata;
     const scaleStrategy = { workersToDelete: ["vanished", name] };

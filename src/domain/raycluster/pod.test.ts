@@ -242,7 +242,7 @@ describe("a worker Pod", () => {
     ).toBeUndefined();
   });
 
-  it("is not OOM-killed for ever in wait-gcs-ready, because that has the Ray container's memory and no GPU (B68)", () => {
+  it("is not OOM-killed for ever in wait-gcs-ready, because that has the Ray container's memory and no GPU", () => {
     const pod = workerOf({
       template: ray({ limits: { cpu: "2", memory: "4Gi", "nvidia.com/gpu": "1" }, requests: { cpu: "1" } }),
     });
@@ -252,12 +252,12 @@ describe("a worker Pod", () => {
     });
   });
 
-  it("gives wait-gcs-ready 512Mi at least (B68)", () => {
+  it("gives wait-gcs-ready 512Mi at least", () => {
     const pod = workerOf({ template: ray({ limits: { memory: "256Mi" } }) });
     expect(pod.spec!.initContainers![0]!.resources).toEqual({ limits: { memory: "512Mi" } });
   });
 
-  it("does not lose most of a minute in wait-gcs-ready, because that is not held to a fifth of a CPU (B69)", () => {
+  it("does not lose most of a minute in wait-gcs-ready, because that is not held to a fifth of a CPU", () => {
     expect(workerOf().spec!.initContainers![0]!.resources).toEqual({});
   });
 });

@@ -148,7 +148,7 @@ describe("the status", () => {
 });
 
 describe("a head that was ready", () => {
-  it("and is not any more, is again, and is gone, is followed by its condition each time (B75)", () => {
+  it("and is not any more, is again, and is gone, is followed by its condition each time", () => {
     const world = started();
     world.allReady();
     world.settle();

@@ -67,7 +67,7 @@ describe("suspending a cluster", () => {
     expect(world.decide().effects).toMatchObject([{ do: "delete", ref: { uid: worker!.metadata.uid } }]);
   });
 
-  it("takes the head Service along after the Pods, without which it is suspended nevertheless, and brings it back (B47)", () => {
+  it("takes the head Service along after the Pods, without which it is suspended nevertheless, and brings it back", () => {
     const world = up();
     world.spec({ suspend: true });
     world.settle();

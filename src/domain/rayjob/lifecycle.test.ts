@@ -81,7 +81,7 @@ describe("a new RayJob", () => {
     expect(statusOf(decide(observed({ job: rayJob({ jobId: "mine" }) }), START)).jobId).toBe("mine");
   });
 
-  it("born suspended is Suspended and nothing else: no attempt, no name, no finalizer (B73)", () => {
+  it("born suspended is Suspended and nothing else: no attempt, no name, no finalizer", () => {
     const decision = decide(observed({ job: rayJob({ suspend: true }, undefined, { finalizers: [] }) }), START);
     expect(phase(decision)).toBe("Suspended");
     expect(decision.status).not.toHaveProperty("rayClusterName");
@@ -91,7 +91,7 @@ describe("a new RayJob", () => {
   });
 
   it.each(["kueue.x-k8s.io/multikueue", "somebody"])(
-    "managed by %s is never touched, not even its finalizers (B37)",
+    "managed by %s is never touched, not even its finalizers",
     (managedBy) => {
       for (const metadata of [{ finalizers: [] }, { deletionTimestamp: wire("12:00:00") }]) {
         const decision = decide(observed({ job: rayJob({ managedBy } as object, undefined, metadata) }), START);
@@ -105,7 +105,7 @@ describe("a new RayJob", () => {
 describe("a spec that cannot be run", () => {
   const invalid = observed({ job: rayJob({ runtimeEnvYAML: "[a, b]" }) });
 
-  it("is refused before any cluster exists, with reason, event and end time (B30, B107)", () => {
+  it("is refused before any cluster exists, with reason, event and end time", () => {
     const decision = decide(invalid, START);
     expect(statusOf(decision)).toMatchObject({
       jobDeploymentStatus: "ValidationFailed",
@@ -191,7 +191,7 @@ describe("a spec that cannot be run", () => {
     expect(conditionOf(decision.status, "Suspended")).toBe("False NotSuspended");
   });
 
-  it("does not disturb a job that runs: it is said, once, and otherwise ignored (B30)", () => {
+  it("does not disturb a job that runs: it is said, once, and otherwise ignored", () => {
     const seen = whileRunning();
     const edited = {
       ...seen,
@@ -292,7 +292,7 @@ describe("Initializing", () => {
     expect(decide(first, at("12:00:05")).status).toBeUndefined();
   });
 
-  it("waits for a head that is not ready any more, whatever the cluster's state still says (B75)", () => {
+  it("waits for a head that is not ready any more, whatever the cluster's state still says", () => {
     const pods = [
       headPod({ status: { conditions: [{ type: "Ready", status: "False", lastTransitionTime: wire("12:01:00") }] } }),
     ];
@@ -369,7 +369,7 @@ describe("Initializing", () => {
     expect(phase(decide(seen, at("12:09:56")))).not.toBe("Failed");
   });
 
-  it("ends at its preRunningDeadlineSeconds, says what it waited for, and may be retried (B54)", () => {
+  it("ends at its preRunningDeadlineSeconds, says what it waited for, and may be retried", () => {
     const seen = initializing({ spec: { preRunningDeadlineSeconds: 10 }, rayClusters: [rayCluster({ ready: false })] });
     expect(decide(seen, at("12:00:09")).wakeAt).toBe(at("12:00:10"));
     const decision = decide(seen, at("12:00:10"));
@@ -395,7 +395,7 @@ describe("Initializing", () => {
     },
   });
 
-  it("waits for a head that has failed five times, and no longer when it has six times (B56)", () => {
+  it("waits for a head that has failed five times, and no longer when it has six times", () => {
     const seen = (count: number) => initializing({ rayClusters: failedHeads(count), pods: [dead] });
     expect(phase(decide(seen(5), at("12:03:01")))).toBe("Initializing");
     const decision = decide(seen(6), at("12:03:01"));
@@ -436,7 +436,7 @@ describe("HTTPMode", () => {
       ...changes,
     });
 
-  it("asks before it submits, and submits into the record's session only (B08, B10)", () => {
+  it("asks before it submits, and submits into the record's session only", () => {
     const decision = decide(http(), NOW);
     expect(decision.effects).toMatchObject([
       { do: "submit", session: SESSION, request: { entrypoint: "python train.py", submission_id: JOB_ID } },
@@ -445,7 +445,7 @@ describe("HTTPMode", () => {
     expect(decide(http({ answer: silence() }), NOW).effects).toEqual([]);
   });
 
-  it("needs an answer from after the last POST's end before it posts again (B10)", () => {
+  it("needs an answer from after the last POST's end before it posts again", () => {
     const posted = (submit: object, when: string) => {
       const seen = http();
       const failing = { ...seen.job, status: { ...seen.job.status, jobStatusCheckFailureStartTime: wire("12:09:00") } };
@@ -463,7 +463,7 @@ describe("HTTPMode", () => {
     expect(doing({ finishedAt: at("12:10:00"), result: "refused" }, "12:10:04", "12:10:05")).toEqual(["submit"]);
   });
 
-  it("says at once why Ray does not take the job, and fails after 300 s of it (B66)", () => {
+  it("says at once why Ray does not take the job, and fails after 300 s of it", () => {
     const submit = {
       startedAt: at("12:09:50"),
       finishedAt: at("12:09:51"),
@@ -494,14 +494,14 @@ describe("HTTPMode", () => {
     expect(decision.asked).toEqual([]);
   });
 
-  it("never submits a job again that Ray has once known (B04)", () => {
+  it("never submits a job again that Ray has once known", () => {
     const seen = http({ status: statusWith(seenRunning({ submissionMode: "HTTPMode" })) });
     expect(decide(seen, NOW).effects).toEqual([]);
   });
 });
 
 describe("the RayJob's head Service", () => {
-  it("is made with the submitter and belongs to the RayCluster, so that it goes with it (B47)", () => {
+  it("is made with the submitter and belongs to the RayCluster, so that it goes with it", () => {
     const decision = decide(whileRunning({ services: [] }), NOW);
     const told = written(whileRunning({ services: [] }), decision);
     const made = decide(told, NOW);
@@ -605,7 +605,7 @@ describe("Retrying", () => {
     );
   });
 
-  it("never deletes a cluster of somebody else (B06)", () => {
+  it("never deletes a cluster of somebody else", () => {
     const others = [rayCluster({ metadata: { ownerReferences: [], labels: {} } })];
     expect(decide(failedOnce({ rayClusters: others }), NOW).effects).toEqual([]);
   });
@@ -650,7 +650,7 @@ describe("Retrying", () => {
 });
 
 describe("suspending and resuming", () => {
-  it("deletes everything, and says Suspended only when no Pod is left (B31)", () => {
+  it("deletes everything, and says Suspended only when no Pod is left", () => {
     let seen = whileRunning({ spec: { suspend: true } });
     const entering = decide(seen, NOW);
     expect(phase(entering)).toBe("Suspending");
@@ -705,7 +705,7 @@ describe("suspending and resuming", () => {
     expect(doings(decide(back, NOW))).toContain(`delete RayCluster ${CLUSTER}`);
   });
 
-  it("resumed, it runs again from the start: new names, next number, counters untouched (B44)", () => {
+  it("resumed, it runs again from the start: new names, next number, counters untouched", () => {
     const status = statusWith(seenRunning({ endTime: wire("12:05:00") }), {
       jobDeploymentStatus: "Suspended",
       jobId: undefined,
@@ -742,7 +742,7 @@ describe("activeDeadlineSeconds", () => {
     });
   const PASSED = at("12:05:00");
 
-  it("is noticed after Ray was asked, and written down before anything is stopped (B14)", () => {
+  it("is noticed after Ray was asked, and written down before anything is stopped", () => {
     expect(phase(decide(late({ answer: says("RUNNING", { at: "12:04:59" }) }), PASSED))).toBe("Running");
     const asking = decide(late({ answer: says("RUNNING", { at: "12:04:59" }) }), PASSED);
     expect(statusOf(asking).reason).toBeUndefined();
@@ -799,7 +799,7 @@ describe("activeDeadlineSeconds", () => {
     ).toEqual(["stop"]);
   });
 
-  it("waits 30 s for Ray's word and no longer; the status is a terminal pair then, too (B14, B18)", () => {
+  it("waits 30 s for Ray's word and no longer; the status is a terminal pair then, too", () => {
     const stop = { startedAt: at("12:05:01"), finishedAt: at("12:05:13"), result: "unknown" as const };
     const silent = { ...stopping(), ray: { answer: silence({ at: "12:05:29" }), stop } };
     expect(phase(decide(silent, at("12:05:29")))).not.toBe("Failed");
@@ -1187,7 +1187,7 @@ describe("a RayJob taken over from a running KubeRay", () => {
     }
   });
 
-  it("Waiting for a user's submission obeys suspend and deadlines (B55)", () => {
+  it("Waiting for a user's submission obeys suspend and deadlines", () => {
     const waiting = (spec: object) =>
       observed({ job: rayJob(spec, flat({ jobDeploymentStatus: "Waiting", jobStatus: undefined })) });
     expect(phase(decide(waiting({ suspend: true }), NOW))).toBe("Suspending");

@@ -46,7 +46,7 @@ function read(variables: EnvVar[]): Record<string, unknown> {
 }
 
 describe("what reaches Ray", () => {
-  it.each(["K8sJobMode", "HTTPMode", "SidecarMode"])("equals the manifest in %s (B101, B102, B103, B104)", (mode) => {
+  it.each(["K8sJobMode", "HTTPMode", "SidecarMode"])("equals the manifest in %s", (mode) => {
     const spec = {
       entrypoint: NASTY,
       runtimeEnvYAML: JSON.stringify({ env_vars: { A: NASTY } }),
@@ -94,7 +94,7 @@ describe("what reaches Ray", () => {
 });
 
 describe("the submitter Job", () => {
-  it("has KubeRay's names, labels, environment and resources, which Kueue accounts for (B41)", () => {
+  it("has KubeRay's names, labels, environment and resources, which Kueue accounts for", () => {
     const job = made();
     const labels = {
       "ray.io/originated-from-cr-name": "demo",
@@ -121,7 +121,7 @@ describe("the submitter Job", () => {
     );
   });
 
-  it("is owned by the RayJob and carries no queue label, so no queue holds it (B43)", () => {
+  it("is owned by the RayJob and carries no queue label, so no queue holds it", () => {
     const job = made();
     expect(job.metadata.ownerReferences).toMatchObject([{ kind: "RayJob", uid: "uid-demo", controller: true }]);
     expect(Object.keys(job.metadata.labels ?? {}).filter((key) => key.startsWith("kueue"))).toEqual([]);
@@ -132,13 +132,13 @@ describe("the submitter Job", () => {
     expect(expanded(container(made()).args![0]!)).toBe("print('$(HOME) $$')");
   });
 
-  it("finds python by a login shell where the administrator says so (B111)", () => {
+  it("finds python by a login shell where the administrator says so", () => {
     const { command, args } = container(made({}, { loginShell: true }));
     expect(command).toEqual(["/bin/bash", "-lc", 'exec python -u -c "$0"']);
     expect(expanded(args![0]!)).toBe("print('$(HOME) $$')");
   });
 
-  it("takes pull secrets and account from the head, not its GPUs or selectors (B112)", () => {
+  it("takes pull secrets and account from the head, not its GPUs or selectors", () => {
     const template = {
       spec: {
         imagePullSecrets: [{ name: "pull" }],

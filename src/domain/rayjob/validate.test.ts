@@ -52,7 +52,7 @@ describe("a RayJob is refused for", () => {
       `${INVALID}BackoffLimit is incompatible with ClusterSelector mode`,
     ],
     [
-      "retries in InteractiveMode (B72)",
+      "retries in InteractiveMode",
       { submissionMode: "InteractiveMode", backoffLimit: 1 },
       `${INVALID}BackoffLimit is incompatible with InteractiveMode`,
     ],
@@ -77,7 +77,7 @@ describe("a RayJob is refused for", () => {
       "restartPolicy for head Pod should be Never or unset when using SidecarMode",
     ],
     [
-      "a runtimeEnvYAML that is text (B107)",
+      "a runtimeEnvYAML that is text",
       { runtimeEnvYAML: "invalid_yaml_string" },
       "failed to unmarshal RuntimeEnvYAML: invalid_yaml_string: must be a mapping, not a text",
     ],
@@ -166,8 +166,8 @@ describe("a RayJob is refused for", () => {
   });
 
   it.each([
-    ["of 48 characters (B30)", "a".repeat(48), "RayJob name should be no more than 47 characters"],
-    ["that starts with a digit (B61)", "1a", "RayJob name should be a valid DNS1035 label"],
+    ["of 48 characters", "a".repeat(48), "RayJob name should be no more than 47 characters"],
+    ["that starts with a digit", "1a", "RayJob name should be a valid DNS1035 label"],
   ])("a name %s", (_, name, text) => {
     expect(validateRayJob(rayJob({}, undefined, { name }))).toMatchObject({ of: "Metadata" });
     expect(validateRayJob(rayJob({}, undefined, { name }))?.text).toContain(`The RayJob metadata is invalid: ${text}`);

@@ -39,7 +39,7 @@ describe("a: Ray says how the job ended", () => {
     expect(decision.effects).toEqual([]);
   });
 
-  it("FAILED is Failed at once when the submitter's Pod failed with it: nobody reads the log (B113)", () => {
+  it("FAILED is Failed at once when the submitter's Pod failed with it: nobody reads the log", () => {
     const jobs = [submitterJob("working", { status: { active: 0, failed: 1 } })];
     const decision = decide(whileRunning({ answer: says("FAILED", { message: "exit 3" }), jobs }), NOW);
     expect(decision.status).toMatchObject({
@@ -64,7 +64,7 @@ describe("a: Ray says how the job ended", () => {
     expect(conditionOf(decision.status, "Failed")).toBe("True ApplicationStopped");
   });
 
-  it("waits for the submitter's log, with the end written down first (B20)", () => {
+  it("waits for the submitter's log, with the end written down first", () => {
     const seen = whileRunning({ answer: says("SUCCEEDED", { endTime: "12:09:58" }) });
     const first = decide(seen, NOW);
     expect(first.status).toMatchObject({ jobDeploymentStatus: "Running", jobStatus: "SUCCEEDED" });
@@ -83,7 +83,7 @@ describe("a: Ray says how the job ended", () => {
     }
   });
 
-  it("waits no longer than the grace period for a submitter that hangs (B29)", () => {
+  it("waits no longer than the grace period for a submitter that hangs", () => {
     const seen = whileRunning({ answer: says("SUCCEEDED", { endTime: "12:05:01" }) });
     expect(phase(decide(seen, at("12:10:00")).status)).toBe("Running");
     const late = decide(seen, at("12:10:01"));
@@ -100,7 +100,7 @@ describe("a: Ray says how the job ended", () => {
     expect(doings(cleaning)).toEqual(["patch Job demo", `delete RayCluster ${CLUSTER}`]);
   });
 
-  it("a submitter that finished long ago while no operator was there does not matter (B03)", () => {
+  it("a submitter that finished long ago while no operator was there does not matter", () => {
     const jobs = [submitterJob("complete", { at: "12:01:00" })];
     const decision = decide(whileRunning({ answer: says("SUCCEEDED"), jobs, spec: { backoffLimit: 3 } }), NOW);
     expect(decision.status).toMatchObject({ jobDeploymentStatus: "Complete", failed: 0 });
@@ -112,7 +112,7 @@ describe("b: Ray says RUNNING", () => {
     ["has failed", [submitterJob("failed")], "False JobFailed"],
     ["has ended well in the middle of the job", [submitterJob("complete")], "False Finished"],
     ["is deleted", [], "False Deleted"],
-  ])("a submitter that %s is reported once, and the job runs on (B01, B02)", (_, jobs, health) => {
+  ])("a submitter that %s is reported once, and the job runs on", (_, jobs, health) => {
     const seen = whileRunning({ jobs });
     const decision = decide(seen, NOW);
     expect(phase(decision.status)).toBe("Running");
@@ -197,7 +197,7 @@ describe("d and e: Ray says PENDING", () => {
 describe("f and g: Ray has never known the job, and the submitter is done", () => {
   const never = statusWith(submitted());
 
-  it("f: a failed submitter fails the attempt with the Job's words and the Pod's (B02, B111)", () => {
+  it("f: a failed submitter fails the attempt with the Job's words and the Pod's", () => {
     const pod = headPod({
       metadata: {
         name: "demo-x",
@@ -239,7 +239,7 @@ describe("f and g: Ray has never known the job, and the submitter is done", () =
     expect(phase(decide(seen, NOW).status)).not.toBe("Failed");
   });
 
-  it("g: a submitter that ended well, and no job: failed within seconds (B23)", () => {
+  it("g: a submitter that ended well, and no job: failed within seconds", () => {
     const seen = whileRunning({ status: never, answer: unknownToRay(), jobs: [submitterJob("complete")] });
     const decision = decide(seen, NOW);
     expect(decision.status).toMatchObject({
@@ -264,7 +264,7 @@ describe("h: Ray has lost the job", () => {
     ["does not know an observed job", unknownToRay()],
     ["runs in another session", says("RUNNING", { session: "session-2" })],
     ["runs in another session and knows nothing", unknownToRay({ session: "session-2" })],
-  ])("when Ray %s, the job fails and is never submitted again there (B04, B23)", (_, answer) => {
+  ])("when Ray %s, the job fails and is never submitted again there", (_, answer) => {
     for (const submissionMode of ["K8sJobMode", "HTTPMode"] as const) {
       const status = statusWith(seenRunning({ submissionMode }));
       const decision = decide(whileRunning({ status, answer }), NOW);
@@ -287,7 +287,7 @@ describe("h: Ray has lost the job", () => {
     expect(decision.status?.["jobStatus"]).toBeUndefined();
   });
 
-  it("says how the head's container ended when it was restarted in place (B24, B25)", () => {
+  it("says how the head's container ended when it was restarted in place", () => {
     const pod = headPod({
       status: {
         containerStatuses: [
@@ -313,7 +313,7 @@ describe("h: Ray has lost the job", () => {
     ).not.toBe("Complete");
   });
 
-  it("with backoffLimit 1 there is one new attempt, on a new cluster (B04, B27)", () => {
+  it("with backoffLimit 1 there is one new attempt, on a new cluster", () => {
     const decision = decide(whileRunning({ spec: { backoffLimit: 1 }, answer: unknownToRay() }), NOW);
     expect(decision.status).toMatchObject({ jobDeploymentStatus: "Retrying", jobStatus: "FAILED", failed: 1 });
     expect(decision.status?.["endTime"]).toBeUndefined();
@@ -403,7 +403,7 @@ describe("j: the head is gone and Ray is silent", () => {
     expect(reasons(decision)).toEqual(["HeadPodLost", "AttemptFailed"]);
   });
 
-  it("an evicted head's reason stays readable in the message (B25)", () => {
+  it("an evicted head's reason stays readable in the message", () => {
     const decision = decide(whileRunning({ pods: [gone[1][1]], answer: silence() }), NOW);
     expect(decision.status?.["message"]).toContain("Evicted: low on memory");
   });
