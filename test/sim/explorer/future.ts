@@ -7,6 +7,7 @@
  * be drawn here), what was left of the script when it acted; and how strict the oracles were that watched it. A way holds
  * for whoever that fits, and a state is known to him whom ways that fit lead from it to an end.
  */
+import { createHash } from "node:crypto";
 import type { Lifecycle } from "./lifecycles.ts";
 
 /** To which end it goes on, and past how many alternatives on the undisturbed life's way. */
@@ -114,7 +115,7 @@ export class Memory {
 
   /** How it goes on after this happened in this situation. */
   ofFault(situation: string, choice: string, here: Omit<Stand, "state">): Future | undefined {
-    const ways = this.#faults.get(`${choice} ${situation}`);
+    const ways = this.#faults.get(shortened(`${choice} ${situation}`));
     return ways && this.#first(ways, here)?.future;
   }
 
@@ -130,7 +131,7 @@ export class Memory {
   }
 
   learnFault(situation: string, choice: string, way: Way): void {
-    add(this.#faults, `${choice} ${situation}`, way);
+    add(this.#faults, shortened(`${choice} ${situation}`), way);
   }
 
   #first(ways: readonly Way[], { tail, laxity }: Omit<Stand, "state">) {
@@ -158,6 +159,9 @@ export class Memory {
     return undefined;
   }
 }
+
+/** Situations are long texts, and there are hundreds of thousands of faults. */
+const shortened = (text: string): string => createHash("sha1").update(text).digest("base64").slice(0, 16);
 
 function add(ways: Map<string, Way[]>, key: string, way: Way): boolean {
   const known = ways.get(key);

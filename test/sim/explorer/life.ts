@@ -260,7 +260,10 @@ export class Life implements Surroundings {
     } finally {
       this.#settled = true;
       this.#ended = true;
-      for (const { replica } of this.#replicas) replica.kill();
+      for (const { replica, operator } of this.#replicas) {
+        replica.kill();
+        void operator.stop();
+      }
       await this.world.close().catch(() => {
         // Its complaint is the invariants', which are reported below.
       });

@@ -37,6 +37,8 @@ const MUTANTS_SHARE = 0.25;
 const SINGLES_SHARE = 0.93;
 /** What one planted bug may take; most show within a second. */
 const MUTANT_SECONDS = 30;
+/** What a thread may hold, in MiB: what is known of states grows with the time. */
+const MOST_MEMORY = 8192;
 /** Timelines that are printed in full. */
 const SHOWN = 3;
 
@@ -184,7 +186,8 @@ async function plant(names: readonly string[], threads: number, until: number): 
 
 function run(task: Task, hear: (told: Told, worker: Worker) => void): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: task });
+  const resourceLimits = { maxOldGenerationSizeMb: MOST_MEMORY };
+  const worker = new Worker(new URL("./worker.ts", import.meta.url), { workerData: task, resourceLimits });
   worker.on("message", (told: Told) => hear(told, worker));
   worker.on("error", reject);
   worker.on("exit", () => resolve());
