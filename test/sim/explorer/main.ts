@@ -177,7 +177,7 @@ async function plant(names: readonly string[], threads: number, until: number): 
         const how =
           told.foundBy === undefined ? "NOT FOUND" : `found by ${told.foundBy}: ${told.sentence?.slice(0, 110)}`;
         console.log(`planted: ${told.mutant}: ${how} (${told.schedules} schedules)`);
-      });
+      }).catch((error: Error) => console.log(`NOT PLANTED: ${error.message}`));
     }
   };
   await Promise.all(Array.from({ length: threads }, work));

@@ -92,7 +92,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a time-out that counts while suspended",
     file: job("barrier"),
-    replace: [["return suspendedTime !== undefined || wantsSuspension(job) ? undefined : start", "return start"]],
+    replace: [["return stands ? undefined : start", "return start"]],
     in: ["blocking-suspended-for-longer-than-it-may-take"],
   },
   {
