@@ -5,7 +5,7 @@
  *   RayClusters ───────────┼──> RayJob controller ──> decideRayJob ──> API server, Ray
  *   submitter Jobs, Pods ──┤         ^
  *   Ray's answers ─────────┘         │ (a RayJob's cluster and its Pods concern the RayJob, too)
- *   RayClusters ───────────┬──> RayCluster controller ──> decideRayCluster ──> API server
+ *   RayClusters, RayJobs ──┬──> RayCluster controller ──> decideRayCluster ──> API server
  *   Pods, Services ────────┘
  *
  * Caches are filled by every replica; controllers, the poller and commands to Ray run in the leader only.
@@ -333,6 +333,10 @@ function connect(caches: Caches, tell: Listeners): void {
   caches.rayJobs.onChange(({ old, new: now }) => {
     if (old && old.metadata.uid !== now?.metadata.uid) tell.forget(old.metadata.uid);
     tell.rayJob(keyOf((now ?? old)!), (now ?? old)!.metadata.uid, false);
+    // The head of a sidecar's cluster waits for that; one that comes later is told of as it comes.
+    if (!now || !mayHaveSidecar(now) || mayHaveSidecar(old)) return;
+    const cluster = caches.rayClusters.store.get(now.metadata.namespace ?? "", now.status?.rayClusterName ?? "");
+    if (cluster) tell.rayCluster(keyOf(cluster));
   });
   caches.rayClusters.onChange(({ old, new: now }) => {
     const cluster = (now ?? old)!;
@@ -357,6 +361,11 @@ function connect(caches: Caches, tell: Listeners): void {
     if (cluster !== undefined) tell.rayCluster(objectKey(service.metadata.namespace, cluster));
     for (const job of rayJobsOf(service, undefined)) rayJob(job, false);
   });
+}
+
+function mayHaveSidecar(job: RayJob | undefined): boolean {
+  const record = job?.status?.attempts?.at(-1);
+  return record?.submissionMode === "SidecarMode" && record.submissionStartTime !== undefined;
 }
 
 /** Whether a Pod came, went, or is in another phase: worth asking Ray at once. */
@@ -420,8 +429,11 @@ function observeRayCluster(
 ): ObservedRayCluster {
   const { namespace = "", name } = cluster.metadata;
   const key = objectKey(namespace, name);
+  const owner = controller(cluster, "RayJob");
+  const rayJob = owner && caches.rayJobs.store.get(namespace, owner.name);
   return {
     cluster,
+    ...(rayJob && { rayJob }),
     pods: caches.rayPods.store.byIndex("cluster", key),
     services: distinct(caches.services.store.byIndex("cluster", key), [
       caches.services.store.get(namespace, headServiceName(cluster)),

@@ -70,11 +70,11 @@ describe("the cluster of a RayJob in SidecarMode", () => {
     expect(await w.list(jobs)).toEqual([]);
   });
 
-  it("is journalled as being submitted to before it is made", async () => {
+  it("has no head before it is journalled that it may submit", async () => {
     const w = world();
     const journalled: unknown[] = [];
     w.kube.storage.listen(({ resource, type }) => {
-      if (resource !== "ray.io/rayclusters" || type !== "ADDED") return;
+      if (resource !== "/pods" || type !== "ADDED" || journalled.length > 0) return;
       const [job] = w.kube.storage.all("ray.io/rayjobs") as unknown as RayJob[];
       journalled.push(job?.status?.attempts?.[0]?.submissionStartTime);
     });
@@ -89,7 +89,7 @@ describe("the cluster of a RayJob in SidecarMode", () => {
   });
 
   it.each([
-    // One more than in HTTPMode: the head's UID, which is in the journal before the sidecar can submit.
+    // One more than in HTTPMode: the submission has begun, which is in the journal before the head is made.
     ["the least, where the workers are ready before the job, and the log is complete when Ray's end is seen", 3000, 16],
     ["one more, where the workers come while the job runs: the cluster's status is copied once more", 500, 17],
   ])("costs few writes: %s", async (_, dashboard, writes) => {
@@ -227,7 +227,7 @@ describe("a sidecar's head", () => {
     expect(new Set(w.submissions.map((submission) => submission.split(" ")[0])).size).toBe(2);
   });
 
-  it("is in the journal before it can submit, so that a cluster deleted meanwhile is not made anew", async () => {
+  it("may have had the job, so that a cluster deleted meanwhile is not made anew", async () => {
     const w = world({ dashboard: 5000, job: () => runsForEver });
     await apply(w);
     await w.until("a submission", () => w.submissions.length > 0);

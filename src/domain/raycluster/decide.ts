@@ -13,6 +13,7 @@ import { earliest, type Instant, seconds } from "../time.ts";
 import { deleteAllPods, deletePod } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
+import { waitsForJournal } from "./journalFirst.ts";
 import { type ClusterPods, isOwned, isTerminating, type ObservedRayCluster, sortPods } from "./observe.ts";
 import { awaitsOneHead, hasLostOneHead, hasOneHead, oneHeadUID, secondHeads } from "./oneHead.ts";
 import { type Plan, together } from "./plan.ts";
@@ -47,6 +48,9 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   const suspend = suspendStep(observed, pods);
   const step = suspend ?? (invalid ? refuse(invalid) : run(observed, pods, now));
   const plan = together([step.plan ?? {}]);
+  if (plan.creates.length > 0 && pods.heads.length === 0 && waitsForJournal(observed)) {
+    return quiet("The head would submit: its RayJob has to write that down first.");
+  }
 
   const { namespace = "", name, uid } = cluster.metadata;
   const questions: readonly LiveQuestion[] = [

@@ -8,6 +8,7 @@ import type { ContainerStatus, Pod, Service } from "../../api/kubernetes.ts";
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster, WorkerGroupSpec } from "../../api/raycluster.ts";
+import type { RayJob } from "../../api/rayjob.ts";
 import type { LiveAnswers } from "../decision.ts";
 import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
@@ -18,6 +19,8 @@ export interface ObservedRayCluster {
   readonly pods: readonly Stored<Pod>[];
   /** Every Service of the namespace labelled `ray.io/cluster=<name>`, or with the head Service's name. */
   readonly services: readonly Stored<Service>[];
+  /** The RayJob that owns it, if any, and if the cache shows it. */
+  readonly rayJob?: Stored<RayJob>;
   readonly settings: Settings;
   /** Answers to the questions that an earlier decision of this pass asked. */
   readonly live: LiveAnswers;

@@ -134,8 +134,9 @@ export const upText = (record: AttemptRecord | undefined, cluster: string | unde
 
 /** Whether its head runs: in SidecarMode Ray may have the job from then on. */
 export function headReadiness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): Readiness {
-  // Where there may be one head only, it has to be that one.
-  const mayServe = ({ metadata }: Stored<Pod>) => !hasOneHead(cluster) || metadata.uid === oneHeadUID(cluster);
+  // Where there may be one head only, it has to be that one; which one it is the cluster may say late.
+  const one = hasOneHead(cluster) ? oneHeadUID(cluster) : undefined;
+  const mayServe = ({ metadata }: Stored<Pod>) => one === undefined || metadata.uid === one;
   const head = headsOf(cluster, pods).find(
     (pod) => !isLeaving(pod) && pod.status?.phase === "Running" && mayServe(pod),
   );

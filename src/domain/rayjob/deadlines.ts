@@ -53,6 +53,10 @@ export function preRunningDeadline(job: RayJob): Deadline | undefined {
   });
 }
 
+/** Those that count before the attempt is Running. */
+export const startDeadlines = (job: RayJob): readonly Deadline[] =>
+  [activeDeadline(job), preRunningDeadline(job)].filter((deadline) => deadline !== undefined);
+
 function deadline(job: RayJob, length: number | undefined, failure: Failure): Deadline | undefined {
   const start = fromWire(statusOf(job).startTime);
   // An edit to a length that validation refuses is reported there, and ignored here.

@@ -5,10 +5,12 @@
  * Nothing may keep the finalizer for ever: not a dashboard that is gone, not an operator that was restarted.
  * Children go by garbage collection.
  */
+import type { Pod } from "../../api/kubernetes.ts";
 import { FINALIZER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
-import type { Decision, EventSpec } from "../decision.ts";
+import { type Decision, type EventSpec, type LiveQuestion, questionKey } from "../decision.ts";
+import { headPodName } from "../raycluster/names.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { findCluster } from "./children.ts";
 import { headReadiness, targetOf } from "./cluster.ts";
@@ -35,13 +37,14 @@ export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCom
   const found = record ? findCluster(observed, record) : undefined;
   const cluster = found?.is === "ours" ? (found.object as Stored<RayCluster>) : undefined;
   const target = record && cluster ? targetOf(observed, record, cluster) : undefined;
-  // Before a sidecar's head runs there is nobody to ask.
-  const askable = !record || !isSidecar(record) || (cluster && headReadiness(cluster, observed.pods).ready);
-  const mayRun = record?.submissionStartTime !== undefined && askable && !isTerminal(statusOf(job).jobStatus);
+  const mayRun = record?.submissionStartTime !== undefined && !isTerminal(statusOf(job).jobStatus);
   if (!target || !mayRun) return letGo(observed, "nothing of it runs in Ray");
 
   const { stop } = ray;
   if (stop === undefined) {
+    const head = isSidecar(record) ? headRuns(observed, cluster!) : true;
+    if (typeof head === "object") return { summary: "does its head run?", effects: [], events: [], ask: [head] };
+    if (!head) return letGo(observed, "its head does not run yet");
     return {
       summary: "asking Ray to stop the job before the finalizer goes",
       effects: [{ do: "stop", target, why: "the RayJob is being deleted" }],
@@ -62,6 +65,15 @@ export function removal(observed: ObservedRayJob, now: Instant): Decision<RayCom
   if (now >= bound)
     return letGo(observed, "Ray did not answer in time", unconfirmed(target.jobId, "no answer in time"));
   return { summary: "waiting for Ray to take the stop", effects: [], events: [], wakeAt: bound };
+}
+
+/** Before a sidecar's head runs there is nobody to ask; a cache that shows none is not believed. */
+function headRuns({ pods, live }: ObservedRayJob, cluster: Stored<RayCluster>): boolean | LiveQuestion {
+  if (headReadiness(cluster, pods).ready) return true;
+  const { namespace = "", name } = cluster.metadata;
+  const question: LiveQuestion = { ask: "get", kind: "Pod", namespace, name: headPodName(name) };
+  const heads = live.get(questionKey(question)) as readonly Pod[] | undefined;
+  return heads?.some(({ status }) => status?.phase === "Running") ?? question;
 }
 
 const event = (type: "Normal" | "Warning", reason: string, note: string): EventSpec => ({

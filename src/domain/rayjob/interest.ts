@@ -10,12 +10,14 @@ import type { AttemptRecord } from "../../api/rayjob.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { findCluster, isLeaving } from "./children.ts";
 import { headFacts, readinessFor, targetOf } from "./cluster.ts";
-import { activeDeadline, isBeingStopped } from "./deadlines.ts";
+import { activeDeadline, isBeingStopped, startDeadlines } from "./deadlines.ts";
 import { mayRunOn } from "./halt.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal, type PollPace, type RayInterest, type RayTarget } from "./ray.ts";
 import { aboutItFrom, currentRecord, statusOf } from "./records.ts";
+import { isSidecar } from "./sidecar.ts";
 import { submitterOf } from "./submitter.ts";
+import { wantsSuspension } from "./suspend.ts";
 import { DEAD_NODE_PATIENCE } from "./verdict.ts";
 
 /** Close to a deadline its answer is wanted soon. */
@@ -37,8 +39,9 @@ export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest
   const status = statusOf(job);
   switch (status.jobDeploymentStatus) {
     case "Initializing": {
-      const ready = found.is === "ours" && readinessFor(record, cluster, observed.pods).ready;
-      if (!ready) return undefined;
+      if (found.is !== "ours") return undefined;
+      if (!readinessFor(record, cluster, observed.pods).ready && !isToBeGivenUp(observed, record, now))
+        return undefined;
       // Ray's record of an earlier attempt may have been deleted meanwhile (claim.ts).
       const forgotten = observed.ray.forget?.finishedAt ?? 0;
       const { changedAt } = headFacts(cluster, observed.pods, undefined);
@@ -54,6 +57,12 @@ export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest
       return undefined;
   }
 }
+
+/** A sidecar may have submitted, though the cache does not show its head: Ray is asked before that is given up. */
+const isToBeGivenUp = ({ job }: ObservedRayJob, record: AttemptRecord, now: Instant): boolean =>
+  isSidecar(record) &&
+  record.submissionStartTime !== undefined &&
+  (wantsSuspension(job) || startDeadlines(job).some(({ at }) => now >= at));
 
 /** Its end is wanted as soon as Ray has answered the stop. */
 function whileHalted({ ray }: ObservedRayJob, target: RayTarget): RayInterest {

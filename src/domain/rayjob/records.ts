@@ -76,8 +76,6 @@ export function newRecord(job: ObservedRayJob["job"], number: number, now: Insta
     retryStrategy: job.spec.retryStrategy?.type ?? "Recreate",
     ownsCluster: !selects(job.spec),
     startTime: toWire(now),
-    // A sidecar is made with its cluster, and submits when it likes.
-    ...(job.spec.submissionMode === "SidecarMode" && { submissionStartTime: toWire(now) }),
   };
 }
 

@@ -3,8 +3,9 @@
  *
  * Three writes, in this order, each a pass of its own: the finalizer; the attempt's record; the RayCluster. Then, when
  * the cluster is ready and Ray has told its session, the record gets session and head Pod, and the phase is Running.
- * Nothing has been submitted before that; save in SidecarMode, where the submission has begun with the record, the head
- * Pod is recorded before it can submit, and nobody waits for the workers.
+ * Nothing has been submitted before that; save in SidecarMode, where the head submits as soon as it runs, and nobody waits
+ * for the workers. There the record says that the submission has begun when the RayCluster is seen, and no head is made
+ * before (raycluster/journalFirst.ts). So it is known at any time whether there may have been one.
  * Next: run.ts.
  */
 import type { Pod } from "../../api/kubernetes.ts";
@@ -14,7 +15,6 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type Decision, type LiveQuestion, questionKey } from "../decision.ts";
 import { headInVain } from "../raycluster/failures.ts";
-import { oneHeadUID } from "../raycluster/oneHead.ts";
 import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
@@ -26,7 +26,6 @@ import {
   createCluster,
   headFacts,
   headQuestion,
-  headReadiness,
   headsOf,
   lossOfOneHead,
   mirror,
@@ -34,7 +33,7 @@ import {
   targetOf,
 } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
-import { activeDeadline, type Deadline, mayNotice, preRunningDeadline } from "./deadlines.ts";
+import { type Deadline, mayNotice, startDeadlines } from "./deadlines.ts";
 import { type Failure, failWith } from "./ending.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayAnswer, type RayCommand } from "./ray.ts";
@@ -143,15 +142,18 @@ export function initialize(observed: ObservedRayJob, now: Instant): Decision<Ray
   const record = currentRecord(observed);
   if (!record?.rayClusterName) return { summary: "Initializing, but no attempt is recorded", effects: [], events: [] };
   const status = job.status?.attempts?.length ? statusOf(job) : reviseRecord(statusOf(job), record, {});
-  const submitting = isSidecar(record) ? submission(observed, record) : undefined;
+  const cluster = mayHaveSubmitted(observed, record);
+  const answer = cluster && freshAnswer(observed, cluster);
   if (wantsSuspension(job)) {
     // It may have ended while nobody looked: that is learnt first.
-    if (submitting && !observed.ray.answer) return asking("asking Ray before suspending", status, now);
-    if (!submitting?.ended) return enterSuspending(observed, status, record, now);
+    if (cluster && !answer) return asking("asking Ray before suspending", status, now);
+    if (answer?.job.kind !== "known" || !isTerminal(answer.job.info.status)) {
+      return enterSuspending(observed, status, record, now);
+    }
   }
-  const deadlines = [activeDeadline(job), preRunningDeadline(job)].filter((deadline) => deadline !== undefined);
-  const passed = submitting?.answered ? undefined : deadlines.find(({ at }) => now >= at);
-  if (passed && (!submitting || mayNotice(passed, observed.ray.answer, true, now))) {
+  const deadlines = startDeadlines(job);
+  const passed = answer?.session !== undefined ? undefined : deadlines.find(({ at }) => now >= at);
+  if (passed && (!cluster || mayNotice(passed, answer, true, now))) {
     return tooLate(observed, status, record, passed, now);
   }
   if (passed) return asking("asking Ray before the deadline counts", status, now);
@@ -167,16 +169,14 @@ const asking = (summary: string, status: RayJobStatus, now: Instant): Decision<R
   wakeAt: now + PATROL,
 });
 
-/** What Ray says of a sidecar's job; undefined while its head does not run, so that there is nobody to ask. */
-function submission(
-  observed: ObservedRayJob,
-  record: AttemptRecord,
-): { readonly answered: boolean; readonly ended: boolean } | undefined {
+/**
+ * The cluster whose Ray is asked before anything is given up. That its head does not run yet is no reason not to ask: the
+ * cache may lag, and a head that does not run answers with silence.
+ */
+function mayHaveSubmitted(observed: ObservedRayJob, record: AttemptRecord): Stored<RayCluster> | undefined {
+  if (!isSidecar(record) || record.submissionStartTime === undefined) return undefined;
   const found = findCluster(observed, record);
-  if (found.is !== "ours" || !headReadiness(found.object as Stored<RayCluster>, observed.pods).ready) return undefined;
-  const answer = freshAnswer(observed, found.object as Stored<RayCluster>);
-  const { job } = answer ?? {};
-  return { answered: answer?.session !== undefined, ended: job?.kind === "known" && isTerminal(job.info.status) };
+  return found.is === "ours" ? (found.object as Stored<RayCluster>) : undefined;
 }
 
 /** Asked of this head, after its container had started: an earlier answer may be another head's. */
@@ -282,7 +282,7 @@ function makeCluster(
   const [jobs, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
   // An edit that cannot be run waits here, too: nothing has been made from the spec yet.
   const problem = validateRayJob(job);
-  const hadHead = isSidecar(record) && record.headPodUID !== undefined;
+  const hadHead = isSidecar(record) && record.submissionStartTime !== undefined;
   if (problem && !hadHead) return { summary: problem.text, effects: [], status, events: [] };
   if (!job.spec.rayClusterSpec && !hadHead) {
     const message = `Attempt ${record.number} began with a RayCluster of its own, and spec.rayClusterSpec is gone; put it back, or suspend and resume the RayJob.`;
@@ -296,7 +296,7 @@ function makeCluster(
     return { summary: "the cache lags behind the API server", effects: [], events: [], wakeAt: now + PATROL };
   }
   if (hadHead) {
-    // Its head may have had the job: a new one would run it again.
+    // It may have had a head, and that the job: a new one would run it again.
     const message = `RayCluster ${record.rayClusterName} was deleted before Ray answered about job ${record.jobId}.`;
     return failWith(observed, status, record, { reason: "AppFailed", cause: "RayClusterLost", message }, now);
   }
@@ -318,11 +318,14 @@ function handOver(
 ): Decision<RayCommand> {
   const lost = withoutHead(observed, status, record, cluster, now);
   if (lost) return lost;
-  // Before its sidecar can submit: a cluster that is deleted later must not be made anew.
-  const only = isSidecar(record) && record.headPodUID === undefined ? oneHeadUID(cluster) : undefined;
-  if (only) {
-    const summary = "the record gets the head that submits";
-    return { summary, effects: [], status: reviseRecord(status, record, { headPodUID: only }), events: [] };
+  if (isSidecar(record) && record.submissionStartTime === undefined) {
+    const begun = reviseRecord(status, record, { submissionStartTime: toWire(now) });
+    return {
+      summary: "the submission begins: from now on the head may be made",
+      effects: [],
+      status: begun,
+      events: [],
+    };
   }
   const ready = readinessFor(record, cluster, observed.pods);
   if (!ready.ready) {

@@ -287,6 +287,14 @@ export const lifecycles: readonly Lifecycle[] = [
   sidecar("delete", "gone", {}, { jobs: [long], script: once("Running", "delete", "running"), core: true }),
   sidecar("delete-in-initializing", "gone", {}, { jobs: [long], script: once("Initializing", "delete") }),
   sidecar("deadline", "Failed", { activeDeadlineSeconds: 20 }, { jobs: [runsForEver] }),
+  sidecar("deadline-met", "Complete", { activeDeadlineSeconds: 8 }),
+  sidecar("pre-running-deadline-met", "Complete", { preRunningDeadlineSeconds: 8, backoffLimit: 2 }),
+  sidecar(
+    "blocking",
+    "Complete",
+    { ...retryable, retryStrategy: { type: "BlockingRecreate" } },
+    { jobs: [failing, short] },
+  ),
   sidecar("deadline-in-initializing", "Failed", { activeDeadlineSeconds: 2 }),
   sidecar("head-lost", "Complete", retryable, {
     jobs: [long, short],

@@ -473,9 +473,9 @@ export const mutants: readonly Mutant[] = [
     in: ["sidecar-killed-too-often"],
   },
   {
-    name: "a sidecar's cluster made before its submission is journalled",
-    file: job("records"),
-    replace: [['...(job.spec.submissionMode === "SidecarMode" && { submissionStartTime: toWire(now) }),', ""]],
+    name: "a sidecar's head made before its submission is journalled",
+    file: "domain/raycluster/journalFirst.ts",
+    replace: [["return !isCurrent || record.submissionStartTime === undefined;", "return !isCurrent;"]],
     in: ["sidecar-success"],
   },
   // Deletion.

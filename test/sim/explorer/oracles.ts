@@ -378,7 +378,9 @@ export class Oracles {
       const cluster = this.#all(CLUSTER).find(({ metadata }) => metadata.name === record?.rayClusterName);
       const clusterWell = cluster && !cluster.metadata.deletionTimestamp;
       const own = record?.ownsCluster === false ? cluster : rayJobOf(object as KubeObject) === uid;
-      return well && clusterWell && own && head.mood === "well" && head.session === record?.raySession;
+      return (
+        well && clusterWell && own && head.mood === "well" && head.session === (record?.raySession ?? head.session)
+      );
     });
     if (phase === "Complete" && status.jobStatus !== "SUCCEEDED" && status.jobStatus !== "STOPPED") {
       this.#violated(`${name}: Complete with jobStatus ${status.jobStatus}`);
