@@ -50,12 +50,13 @@ export async function runSubmitter(
     }
     heard = clock.now();
     if (job.kind === "notFound") {
-      // Following a job that Ray has lost, or a head that is not the one it was sent to: not its business any more.
+      // Ray has lost it: the operator judges that. A head that is not the one it was sent to gets nothing.
+      if (submitted) return { exitCode: 0 };
       const session = await dashboard.session(at);
-      if (submitted || (meantFor !== undefined && session !== meantFor)) return { exitCode: 1 };
+      if (meantFor !== undefined && session !== meantFor) return { exitCode: 1 };
       signal.throwIfAborted();
       if (session === undefined) continue;
-      await dashboard.submit(at, request, session);
+      submitted = (await dashboard.submit(at, request, session)).result === "done";
       continue;
     }
     submitted = true;
