@@ -27,6 +27,11 @@ function waits(record: Partial<AttemptRecord> | undefined, labels: Record<string
 it.each([
   ["is held back while the journal is silent", true, waits({})],
   ["is made when the journal says that the submission begins", false, waits({ submissionStartTime: BEGUN })],
+  [
+    "is not made again when the RayJob knows one that the cluster has not written down",
+    true,
+    waits({ submissionStartTime: BEGUN, headPodUID: "head" }),
+  ],
   ["is held back when its attempt has ended", true, waits({ submissionStartTime: BEGUN, endTime: BEGUN })],
   [
     "is held back when another attempt is under way",

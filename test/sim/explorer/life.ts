@@ -366,6 +366,8 @@ export class Life implements Surroundings {
       if (!done) this.#underWay--;
       done = true;
       this.#changed = true;
+      // Whoever was held up has something to do now.
+      this.#changedAt = this.clock.now();
     };
   }
 

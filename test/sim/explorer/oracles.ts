@@ -386,6 +386,8 @@ export class Oracles {
       this.#violated(`${name}: Complete with jobStatus ${status.jobStatus}`);
     }
     if (!mine || this.rayDisturbed) return;
+    // Under an id that spec.jobId fixes, a shared cluster may have a job that is none of this RayJob's.
+    if (record?.ownsCluster === false && record.submissionStartTime === undefined) return;
     const says = mine.job.status;
     const stopped = this.#stopped.has(record?.jobId ?? "");
     const overdue = status.reason === "DeadlineExceeded" && stopped;
