@@ -21,6 +21,11 @@ import { revise } from "./status.ts";
 const PATROL: Duration = seconds(2);
 /** A stop that seems to have done nothing is sent again after so long. */
 const STOP_AGAIN: Duration = seconds(5);
+/**
+ * Ray watches each job in a loop of a second (Ray 2.56, `_monitor_job`). Should the record of an ended one be another's
+ * by the time the loop sees that its supervisor has gone, that other job is marked as failed. So the record stays a while.
+ */
+const WATCHED_FOR: Duration = seconds(10);
 
 /** Ray answered about the job, known or not. */
 type Heard = RayAnswer & { readonly job: Exclude<JobAnswer, { kind: "none" }> };
@@ -57,6 +62,11 @@ export function claim(
       : undefined;
   if (trouble && start !== undefined && since(start, now) >= observed.settings.statusCheckTimeout) {
     return refuse(observed, status, record, `The job cannot be submitted: ${trouble}.`, now);
+  }
+  const quietAt = (fromWire(record.startTime) ?? now) + WATCHED_FOR;
+  if (isTerminal(info.status) && forget === undefined && now < quietAt) {
+    const summary = `Ray may still watch the earlier job ${record.jobId}; its record is deleted later`;
+    return { summary, effects: [], events: [], wakeAt: quietAt };
   }
   // A later attempt may have submitted it by now, while this cache still shows an earlier one.
   const question = whereIsIt(observed);

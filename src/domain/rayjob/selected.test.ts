@@ -159,6 +159,15 @@ describe("a job id that Ray knows before anything was submitted", () => {
     expect(statusOf(decision).jobDeploymentStatus).toBe("Running");
   });
 
+  it("keeps its record while Ray may still watch it, lest Ray take the next job's supervisor for gone", () => {
+    const soon = resumed(says("STOPPED"));
+    const justBegun = { ...record(theirs), number: 1, startTime: wire("12:09:58") };
+    const job = { ...soon.job, status: { ...soon.job.status, attempts: [earlier, justBegun] } };
+    const decision = decide({ ...soon, job }, NOW);
+    expect(doings(decision)).toEqual([]);
+    expect(decision.wakeAt).toBe(at("12:10:08"));
+  });
+
   it("that still runs is stopped, and its record is not deleted", () => {
     const decision = decide(resumed(says("RUNNING")), NOW);
     expect(doings(decision)).toEqual(["stop"]);

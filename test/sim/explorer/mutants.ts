@@ -475,7 +475,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a sidecar's head made before its submission is journalled",
     file: "domain/raycluster/journalFirst.ts",
-    replace: [["return !isCurrent || record.submissionStartTime === undefined;", "return !isCurrent;"]],
+    replace: [["!isCurrent || record.submissionStartTime === undefined ||", "!isCurrent ||"]],
     in: ["sidecar-success"],
   },
   // Deletion.
