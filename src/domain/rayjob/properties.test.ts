@@ -54,6 +54,7 @@ class World {
   jobs: Stored<Job>[] = [];
   ray: ObservedRayJob["ray"] = {};
   submissions = new Map<number, number>();
+  readonly submittedIn = new Map<number, string>();
 
   constructor(mode: "K8sJobMode" | "HTTPMode", backoffLimit: number) {
     this.job = rayJob({ submissionMode: mode, backoffLimit, activeDeadlineSeconds: 900 });
@@ -83,6 +84,7 @@ class World {
         this.jobs = [];
       } else if (effect.do === "submit") {
         const { attempt } = effect.target;
+        this.submittedIn.set(attempt, effect.session);
         this.submissions.set(attempt, (this.submissions.get(attempt) ?? 0) + 1);
         this.ray = { ...this.ray, submit: { startedAt: this.now, finishedAt: this.now + 1, result: "done" } };
       }
@@ -173,8 +175,8 @@ class World {
     if (says === "silence") return { requestedAt, job: { kind: "none", error: "refused" }, driverNode: "UNKNOWN" };
     const current = currentRecord({ job: this.job });
     // In its session Ray does not forget a job that it has just taken.
-    const taken = this.submissions.has(current?.number ?? -1) && current?.observedTime === undefined;
-    if (says === "notFound" && !(taken && session === SESSION))
+    const taken = this.submittedIn.get(current?.number ?? -1) === session && current?.observedTime === undefined;
+    if (says === "notFound" && !taken)
       return { requestedAt, job: { kind: "notFound" }, session, driverNode: "UNKNOWN" };
     return {
       requestedAt,
