@@ -38,3 +38,6 @@ export function earliest(...instants: readonly (Instant | undefined)[]): Instant
     undefined,
   );
 }
+
+/** The end of the second that a wire time names: wire times are rounded down, so the fact was surely not later. */
+export const endOfSecond = (wire: string | undefined): Instant => (fromWire(wire) ?? 0) + seconds(1);

@@ -231,7 +231,8 @@ describe("a Pod's life", () => {
     )!;
     expect(inside).toBeDefined();
     // The container's own files are only to be reached through its process.
-    rmSync(`/proc/${inside.pid}/root/tmp/alive`);
+    const root = `/proc/${inside.pid}/root`;
+    rmSync(`${root}/tmp/alive`);
     await cluster.until(
       "a restart",
       () => (state("probed")?.restartCount ?? 0) === 1 && state("probed")?.containerID !== containerID,

@@ -13,14 +13,13 @@ import { type Duration, fromWire, type Instant, seconds, since, toWire } from ".
 import { findSubmitter, isStill, whereIsIt } from "./children.ts";
 import { withCondition } from "./conditions.ts";
 import { failWith } from "./ending.ts";
+import { STOP_AGAIN } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type JobAnswer, type RayAnswer, type RayCommand, type RayTarget } from "./ray.ts";
 import { currentRecord, statusOf } from "./records.ts";
 import { revise } from "./status.ts";
 
 const PATROL: Duration = seconds(2);
-/** A stop that seems to have done nothing is sent again after so long. */
-const STOP_AGAIN: Duration = seconds(5);
 /**
  * Ray watches each job in a loop of a second (Ray 2.56, `_monitor_job`). Should the record of an ended one be another's
  * by the time the loop sees that its supervisor has gone, that other job is marked as failed. So the record stays a while.

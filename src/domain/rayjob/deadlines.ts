@@ -11,7 +11,7 @@ import type { Decision, Effect } from "../decision.ts";
 import { type Duration, earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { deleteSubmitter, isLeaving } from "./children.ts";
 import { endWith, type Failure, failWith } from "./ending.ts";
-import { halt } from "./halt.ts";
+import { halt, STOP_AGAIN } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayAnswer, RayCommand, RayJobInfo, RayTarget } from "./ray.ts";
 import { isSelected, statusOf } from "./records.ts";
@@ -23,8 +23,6 @@ import type { Verdict } from "./verdict.ts";
 export const STOP_PATIENCE: Duration = seconds(30);
 /** How long an answer about the deadline is waited for before it is noticed without one. */
 const ASK_PATIENCE: Duration = seconds(30);
-/** A stop that seems to have done nothing is sent again after so long. */
-const STOP_AGAIN: Duration = seconds(5);
 /** A submitter that was told to go has gone after so long, and submits nothing any more. */
 const SUBMITTER_GONE: Duration = seconds(5);
 

@@ -41,7 +41,7 @@ const ANSWER_PATIENCE: Duration = seconds(15);
 /** A submission that was under way when nobody submitted any more has arrived after so long, or never will. */
 const LATE_SUBMISSION: Duration = seconds(15);
 /** A stop that was not taken, or seems to have done nothing, is sent again after so long. */
-const STOP_AGAIN: Duration = seconds(5);
+export const STOP_AGAIN: Duration = seconds(5);
 const PATROL: Duration = seconds(2);
 
 export type Halt =

@@ -16,7 +16,7 @@ import { lastWords } from "../lastWords.ts";
 import { dashboardPort } from "../raycluster/names.ts";
 import { hasEnded, rayContainerStatus } from "../raycluster/observe.ts";
 import type { Settings } from "../settings.ts";
-import { type Duration, fromWire, type Instant, seconds } from "../time.ts";
+import { type Duration, endOfSecond, seconds } from "../time.ts";
 import { submitterContainer } from "./program.ts";
 import { buildRequest } from "./request.ts";
 import type { Submitter } from "./submitter.ts";
@@ -54,18 +54,18 @@ export function sidecarState(head: Stored<Pod> | undefined): Submitter {
   if (!head) return { is: "absent" };
   const { state, lastState, restartCount: restarts = 0 } = statusOf(head) ?? {};
   const now = state?.terminated;
-  if (now?.exitCode === 0) return { is: "finished", at: upper(now.finishedAt) };
+  if (now?.exitCode === 0) return { is: "finished", at: endOfSecond(now.finishedAt) };
   const last = now ?? lastState?.terminated;
   if (last && restarts > RESTART_LIMIT) {
     const message = `Ray head pod submitter container ${SUBMITTER_CONTAINER} terminated after exceeding the maximum restart count (${RESTART_LIMIT}); it last ended with ${ending(last)}`;
-    return { is: "failed", at: upper(last.finishedAt), why: "RestartLimit", message };
+    return { is: "failed", at: endOfSecond(last.finishedAt), why: "RestartLimit", message };
   }
   if (now) {
     const message = `Ray head pod container ${SUBMITTER_CONTAINER} terminated with ${ending(now)}`;
     const comesBack = isRestarted(head) && !hasEnded(head);
     return {
       is: "failed",
-      at: upper(now.finishedAt) + (comesBack ? RESTART_PATIENCE : 0),
+      at: endOfSecond(now.finishedAt) + (comesBack ? RESTART_PATIENCE : 0),
       why: "ContainerExited",
       message,
     };
@@ -85,6 +85,3 @@ function ending({ exitCode, reason, message }: { exitCode: number; reason?: stri
   const words = lastWords(message);
   return `exit code ${exitCode}: ${reason ?? "no reason"}${words ? ` (${words})` : ""}`;
 }
-
-/** Wire times are rounded down; the end of that second is surely not before the fact. */
-const upper = (wire: string | undefined): Instant => (fromWire(wire) ?? 0) + seconds(1);

@@ -15,7 +15,7 @@ import type { KubeEffect } from "../decision.ts";
 import { lastWords } from "../lastWords.ts";
 import { podProblem } from "../raycluster/explain.ts";
 import type { Settings } from "../settings.ts";
-import { fromWire, type Instant, seconds } from "../time.ts";
+import { endOfSecond, type Instant } from "../time.ts";
 import { type Found, findSubmitter, isLeaving, ownerUID } from "./children.ts";
 import { attemptAnnotations, attemptLabels, ownedBy } from "./cluster.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -69,19 +69,16 @@ export function submitterState(found: Found<Job>, pods: readonly Stored<Pod>[]):
   const condition = (type: string) =>
     object.status?.conditions?.find((candidate) => candidate.type === type && candidate.status === "True");
   const complete = condition("Complete");
-  if (complete) return { is: "finished", object, at: endOf(complete.lastTransitionTime) };
+  if (complete) return { is: "finished", object, at: endOfSecond(complete.lastTransitionTime) };
   const failed = condition("Failed");
   if (failed) {
     const said = `Job submission has failed. Reason: ${failed.reason ?? ""}. Message: ${failed.message ?? ""}`;
     const pod = lastWordsOf(object, pods);
     const message = pod ? `${said}. ${pod}` : said;
-    return { is: "failed", object, at: endOf(failed.lastTransitionTime), why: "JobFailed", message };
+    return { is: "failed", object, at: endOfSecond(failed.lastTransitionTime), why: "JobFailed", message };
   }
   return { is: "working", object, pausing: (object.status?.failed ?? 0) > 0 && !object.status?.active };
 }
-
-/** Wire times are rounded down; the end of that second is surely not before the fact. */
-const endOf = (wire: string | undefined): Instant => (fromWire(wire) ?? 0) + seconds(1);
 
 /** The Job's condition tells only of its limit; the Pods tell why (a program that is not there, memory, an exit code). */
 function lastWordsOf(job: Stored<Job>, pods: readonly Stored<Pod>[]): string | undefined {
