@@ -25,6 +25,9 @@ export interface LogOptions {
 }
 
 const RETRY_MS = 1000;
+/** In HTTPMode nobody but the head has the log, and a cluster that goes at once takes it along. */
+const KEEP_CLUSTER =
+  "In HTTPMode only the Ray cluster has it: spec.ttlSecondsAfterFinished keeps the cluster for a while after the end";
 /** How src/submitter/submit.py marks its own lines. */
 const SUBMITTER = "raykeeper: ";
 /** Said before the log begins. */
@@ -185,7 +188,7 @@ export async function followRayLog(log: RayLog, options: LogOptions): Promise<vo
       troubled = false;
     } catch (error) {
       if (signal.aborted) return;
-      if (last) return onTrouble(`the end of the job's log could not be read: ${messageOf(error)}`);
+      if (last) return onTrouble(`the end of the job's log could not be read: ${messageOf(error)}. ${KEEP_CLUSTER}`);
       if (!troubled)
         onTrouble(`the job's log cannot be read through the API server (${messageOf(error)}); trying again`);
       troubled = true;
