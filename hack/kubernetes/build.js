@@ -1,8 +1,9 @@
-// A real control plane for tests: etcd, kube-apiserver, kube-controller-manager, and kubectl to speak to it.
+// What tests need of Kubernetes' world, built from the Go modules beside this file, once, into the cache. The go.mod files
+// pin the versions, and nothing else names them.
 //
-// `node hack/kubernetes/build.js` prints the folder that has the programs. It is KUBEBUILDER_ASSETS where that has them
-// all; else they are built from the modules beside this file, once, into the cache. The go.mod files pin the versions,
-// and nothing else names them. Progress goes to standard error; the exit code is 3 where neither is possible.
+// `node hack/kubernetes/build.js [SET]` prints the folder that has the programs of a set: `control-plane` (the default:
+// etcd, kube-apiserver, kube-controller-manager, and kubectl to speak to it; KUBEBUILDER_ASSETS where that has them all),
+// or `helm`. Progress goes to standard error; the exit code is 3 where they cannot be built.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -13,6 +14,7 @@ const OLDEST_GO = [1, 25];
 
 const kubernetes = pinned("control-plane", "k8s.io/kubernetes");
 const etcd = pinned("etcd", "go.etcd.io/etcd/server/v3");
+const helm = pinned("helm", "helm.sh/helm/v3");
 const ofKubernetes = (name) => ({
   name,
   title: `${name} ${kubernetes}`,
@@ -20,41 +22,63 @@ const ofKubernetes = (name) => ({
   path: `k8s.io/kubernetes/cmd/${name}`,
   flags: `-s -w ${named(kubernetes)}`,
 });
-const PROGRAMS = [
-  { name: "etcd", title: `etcd ${etcd}`, module: "etcd", path: "go.etcd.io/etcd/server/v3", flags: "-s -w" },
-  ofKubernetes("kube-apiserver"),
-  ofKubernetes("kube-controller-manager"),
-  ofKubernetes("kubectl"),
-];
+const SETS = {
+  "control-plane": {
+    title: "a Kubernetes control plane",
+    version: `${kubernetes}-etcd-${etcd}`,
+    assets: "KUBEBUILDER_ASSETS",
+    programs: [
+      { name: "etcd", title: `etcd ${etcd}`, module: "etcd", path: "go.etcd.io/etcd/server/v3", flags: "-s -w" },
+      ofKubernetes("kube-apiserver"),
+      ofKubernetes("kube-controller-manager"),
+      ofKubernetes("kubectl"),
+    ],
+  },
+  helm: {
+    title: "Helm",
+    version: `helm-${helm}`,
+    programs: [
+      {
+        name: "helm",
+        title: `helm ${helm}`,
+        module: "helm",
+        path: "helm.sh/helm/v3/cmd/helm",
+        flags: `-s -w -X helm.sh/helm/v3/internal/version.version=${helm}`,
+      },
+    ],
+  },
+};
 const cache = resolve(process.env.RAYKEEPER_CACHE || join(here, "..", "..", ".cache"));
-const folder = join(cache, "kubernetes", `${kubernetes}-etcd-${etcd}`);
-const built = join(folder, "bin");
+const folderOf = (set) => join(cache, "kubernetes", SETS[set].version);
+const builtOf = (set) => join(folderOf(set), "bin");
 
-/** Why there can be no control plane on this machine; undefined when there can. */
-export function whyNot() {
-  if (found()) return undefined;
-  const assets = process.env.KUBEBUILDER_ASSETS;
-  const where = assets
-    ? `KUBEBUILDER_ASSETS (${assets}) lacks ${missingIn(assets)
-        .map(({ name }) => name)
-        .join(" and ")}`
-    : "KUBEBUILDER_ASSETS is not set";
+/** Why a set cannot be had on this machine; undefined when it can. */
+export function whyNot(set = "control-plane") {
+  if (found(set)) return undefined;
+  const { title, assets: variable } = SETS[set];
+  const assets = variable && process.env[variable];
+  let elsewhere = "";
+  if (assets) {
+    const lacking = missingIn(set, assets).map(({ name }) => name);
+    elsewhere = `, and ${variable} (${assets}) lacks ${lacking.join(" and ")}`;
+  } else if (variable) elsewhere = `, and ${variable} is not set`;
   const version = /go(\d+)\.(\d+)/.exec(
     spawnSync("go", ["env", "GOVERSION"], { cwd: here, env: environment(), encoding: "utf8" }).stdout ?? "",
   );
-  if (!version) return `there is no Go to build a Kubernetes control plane with, and ${where}`;
+  if (!version) return `there is no Go to build ${title} with${elsewhere}`;
   const [major, minor] = version.slice(1).map(Number);
   if (major > OLDEST_GO[0] || minor >= OLDEST_GO[1]) return undefined;
-  return `building a Kubernetes control plane takes Go ${OLDEST_GO.join(".")} or newer, not ${version[0]}, and ${where}`;
+  return `building ${title} takes Go ${OLDEST_GO.join(".")} or newer, not ${version[0]}${elsewhere}`;
 }
 
-/** The folder with all programs, if there is one already. */
-export function found() {
-  return [process.env.KUBEBUILDER_ASSETS, built].find((candidate) => candidate && missingIn(candidate).length === 0);
+/** The folder with all programs of a set, if there is one already. */
+export function found(set = "control-plane") {
+  const assets = process.env[SETS[set].assets ?? ""];
+  return [assets, builtOf(set)].find((candidate) => candidate && missingIn(set, candidate).length === 0);
 }
 
-function missingIn(candidate) {
-  return PROGRAMS.filter(({ name }) => !existsSync(join(candidate, name)));
+function missingIn(set, candidate) {
+  return SETS[set].programs.filter(({ name }) => !existsSync(join(candidate, name)));
 }
 
 /** Linker flags without which a program calls itself v0.0.0, and whoever checks its version turns away. */
@@ -80,11 +104,12 @@ function environment() {
   };
 }
 
-async function build() {
-  const unfinished = join(folder, "unfinished");
+async function build(set) {
+  const built = builtOf(set);
+  const unfinished = join(folderOf(set), "unfinished");
   rmSync(unfinished, { recursive: true, force: true });
   for (const path of [unfinished, built]) mkdirSync(path, { recursive: true });
-  for (const program of missingIn(built)) {
+  for (const program of missingIn(set, built)) {
     // Beside its place, so that moving it there is one step; a build that was killed leaves nothing that looks finished.
     await compile(program, join(unfinished, program.name));
     renameSync(join(unfinished, program.name), join(built, program.name));
@@ -127,21 +152,25 @@ function say(line) {
   console.error(`[kubernetes] ${line}`);
 }
 
-async function main() {
-  const reason = whyNot();
+async function main([set = "control-plane", locked]) {
+  if (!(set in SETS)) {
+    say(`there is no set ${set}; there are ${Object.keys(SETS).join(", ")}`);
+    return 2;
+  }
+  const reason = whyNot(set);
   if (reason) {
     say(reason);
     return 3;
   }
-  if (!found()) {
-    mkdirSync(folder, { recursive: true });
-    if (process.argv.includes("--locked")) await build();
+  if (!found(set)) {
+    mkdirSync(folderOf(set), { recursive: true });
+    if (locked) await build(set);
     else {
       // Two test runs on one machine build once. The lock goes with its holder, whatever ends it.
-      const again = [process.execPath, fileURLToPath(import.meta.url), "--locked"];
+      const again = [process.execPath, fileURLToPath(import.meta.url), set, "--locked"];
       const { status } = spawnSync(
         "setpriv",
-        ["--pdeathsig", "TERM", "flock", "--exclusive", join(folder, "lock"), ...again],
+        ["--pdeathsig", "TERM", "flock", "--exclusive", join(folderOf(set), "lock"), ...again],
         {
           stdio: ["ignore", "ignore", "inherit"],
         },
@@ -149,8 +178,10 @@ async function main() {
       if (status !== 0) return 1;
     }
   }
-  console.log(found());
+  console.log(found(set));
   return 0;
 }
 
-if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) process.exit(await main());
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  process.exit(await main(process.argv.slice(2)));
+}
