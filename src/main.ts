@@ -2,6 +2,8 @@
  * The command line. Next: src/cli/program.ts has the commands, a file each beside it.
  */
 import { constants } from "node:os";
+import { basename } from "node:path";
+import { asCalled } from "./cli/calledAs.ts";
 import { main } from "./cli/program.ts";
 
 // Whoever reads has left (`… | head`): there is nobody to tell, and what belongs to this process ends with it.
@@ -14,7 +16,7 @@ process.on("uncaughtException", (error) => {
   process.exit(2);
 });
 
-const code = await main(process.argv.slice(2));
+const code = await main(asCalled(basename(process.argv[1] ?? ""), process.argv.slice(2)));
 // What is still open (an idle connection, a timer) must not keep a finished command alive. Output to a pipe is
 // asynchronous, so its end is waited for.
 await Promise.all(

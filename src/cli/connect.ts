@@ -5,8 +5,8 @@ import { ConnectionError } from "../machinery/kube/connection.ts";
 import { HttpTransport } from "../machinery/kube/http.ts";
 import { inCluster, isInCluster, loadKubeconfig } from "../machinery/kube/kubeconfig.ts";
 import type { Transport } from "../machinery/kube/transport.ts";
+import { VERSION } from "../shipped.ts";
 import { CannotRun } from "./failure.ts";
-import { VERSION } from "./version.ts";
 
 export interface ConnectOptions {
   readonly kubeconfig?: string;

@@ -17,13 +17,12 @@ import { servePages } from "../serve/http.ts";
 import { makeLog } from "../serve/log.ts";
 import { PrometheusMetrics } from "../serve/metrics.ts";
 import { RayJobMetrics, registerRayObjects } from "../serve/rayMetrics.ts";
-
+import { SUBMITTER_PROGRAM, VERSION } from "../shipped.ts";
 import { startOperator } from "../wiring.ts";
 import { connect } from "./connect.ts";
 import { CannotRun, messageOf } from "./failure.ts";
 import { checkServerVersion } from "./serverVersion.ts";
 import type { Ending } from "./signals.ts";
-import { VERSION } from "./version.ts";
 
 /** As commander spells them: flags of config.ts in camel case, and the two that say which cluster. */
 export type OperatorOptions = Readonly<Record<string, string | undefined>> & {
@@ -112,8 +111,7 @@ function readConfig(options: OperatorOptions) {
     throw new CannotRun(`cannot read the configuration file ${options.config}: ${messageOf(error)}`);
   }
   try {
-    const submitterProgram = readFileSync(new URL("../submitter/submit.py", import.meta.url), "utf8");
-    return configFrom({ flags, file, env: process.env, submitterProgram });
+    return configFrom({ flags, file, env: process.env, submitterProgram: SUBMITTER_PROGRAM });
   } catch (error) {
     if (error instanceof ConfigError)
       throw new CannotRun(`the configuration is wrong:\n  ${error.problems.join("\n  ")}`);

@@ -61,5 +61,6 @@ describe("the command line", () => {
 
   it("prints its version", async () => {
     expect((await typed("version")).stdout).toMatch(/^raykeeper \d+\.\d+\.\d+ \(node /);
+    expect((await typed("--version")).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
   });
 });

@@ -5,6 +5,7 @@
  */
 import { Command, CommanderError, Option } from "commander";
 import { configFlags } from "../config.ts";
+import { VERSION } from "../shipped.ts";
 import type { ExplainOptions } from "./explain.ts";
 import { describeFailure } from "./failure.ts";
 import type { LocalOptions } from "./local.ts";
@@ -42,6 +43,7 @@ export async function main(args: readonly string[]): Promise<number> {
 export function program(done: (code: number) => void, end: () => Ending): Command {
   const root = new Command("raykeeper")
     .description("Runs Ray jobs on Kubernetes: an operator for RayJob and RayCluster, and a command line to try it.")
+    .version(VERSION, "-V, --version", "print the version number alone")
     .exitOverride()
     .showHelpAfterError("(add --help for help)")
     .showSuggestionAfterError()
