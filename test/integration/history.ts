@@ -1,12 +1,4 @@
-/**
- * Every version of every object that matters, as the API server told of it; and waiting for one to be as wanted.
- *
- * Each kind has a watch of its own, and these are not in step. But all versions come from one counter, so that sorted by
- * it they are the history as it was: what must hold at every moment is checked on that.
- */
-import { LABEL } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
-import type { RayJob } from "../../src/api/rayjob.ts";
 import type { KubeClient } from "../../src/machinery/kube/client.ts";
 import { jobs, pods, type ResourceType, rayClusters, rayJobs, services } from "../../src/machinery/kube/resources.ts";
 import { Invariants } from "../sim/invariants.ts";
@@ -111,7 +103,6 @@ export class History {
   /** What must hold at every moment and did not, in one namespace; `submissions` are `<head> <id>`. */
   violations(namespace: string, submissions: readonly string[]): readonly string[] {
     const stored = new Map<string, Stored>();
-    const held: string[] = [];
     let tell: (change: { type: Version["type"]; object: never; old?: never }) => void = () => {};
     const invariants = new Invariants({
       storage: {
@@ -129,21 +120,11 @@ export class History {
       // A namesake is another object, whatever it was before.
       const before = old?.metadata.uid === object.metadata.uid ? old : undefined;
       tell({ type, object: object as never, old: before as never });
-      held.push(...heldThoughSuspended(object, stored));
     }
     for (const submission of submissions) {
       const [head = "", id = ""] = submission.split(" ");
       invariants.submitted(head, id);
     }
-    return [...invariants.violations, ...held];
+    return invariants.violations;
   }
-}
-
-/** A RayJob that calls itself Suspended, and the Pods of it that there were at that moment. */
-function heldThoughSuspended({ metadata, ...object }: Stored, stored: ReadonlyMap<string, Stored>): string[] {
-  const { status } = object as Partial<RayJob>;
-  if (object.kind !== "RayJob" || status?.jobDeploymentStatus !== "Suspended") return [];
-  return [...stored.values()]
-    .filter(({ kind, metadata: { labels } }) => kind === "Pod" && labels?.[LABEL.rayJobUID] === metadata.uid)
-    .map((pod) => `${metadata.name} was Suspended, and yet there was Pod ${pod.metadata.name}`);
 }

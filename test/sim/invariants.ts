@@ -8,6 +8,7 @@ import { LABEL } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
 import type { RayJob, RayJobStatus } from "../../src/api/rayjob.ts";
 import type { Item } from "../../src/simkube/json.ts";
+import { KueueBooks } from "../support/kueue.ts";
 
 /** It tells of an attempt, without a record of it. */
 const isKubeRays = ({ attempts, rayClusterName, failed }: RayJobStatus): boolean =>
@@ -31,7 +32,12 @@ export class Invariants {
 
   constructor(kube: Observable) {
     this.#kube = kube;
+    const kueue = new KueueBooks(
+      (what) => this.#violated(what),
+      (object) => this.isExcused(object),
+    );
     kube.storage.listen(({ type, object, old }) => {
+      kueue.stored(type, object as unknown as Stored, old as unknown as Stored | undefined);
       if (object.kind === "RayJob" && type !== "DELETED") {
         this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined);
       }
