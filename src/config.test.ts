@@ -1,4 +1,7 @@
+import { isDeepStrictEqual } from "node:util";
 import { describe, expect, it } from "vitest";
+import { GATES } from "./config/gates.ts";
+import { VARIABLES } from "./config/variables.ts";
 import { type ConfigError, type ConfigSources, configFrom } from "./config.ts";
 import { defaultSettings } from "./domain/settings.ts";
 
@@ -39,7 +42,7 @@ describe("the configuration", () => {
       "enable-leader-election": "false",
       qps: "12.5",
       "zap-log-level": "2",
-      "feature-gates": "RayJobDeletionPolicy=false,",
+      "feature-gates": "SidecarSubmitterRestart=true,",
     };
     expect(configFrom({ flags })).toMatchObject({
       reconcileConcurrency: 8,
@@ -47,7 +50,8 @@ describe("the configuration", () => {
       leaderElection: { enabled: false },
       qps: 12.5,
       log: { level: "debug" },
-      features: { RayJobDeletionPolicy: false },
+      features: { SidecarSubmitterRestart: true },
+      warnings: [],
     });
   });
 
@@ -58,7 +62,7 @@ describe("the configuration", () => {
 
   it("takes a file, and then of the flags only gates and log settings, saying which it passed over", () => {
     const config = configFrom({
-      flags: { qps: "1", "log-stdout-encoder": "console", "feature-gates": "RayJobDeletionPolicy=false" },
+      flags: { qps: "1", "log-stdout-encoder": "console", "feature-gates": "SidecarSubmitterRestart=true" },
       file: file("reconcileConcurrency: 0\nburst: 7\nleaderElectionNamespace: ray-system\ndefaultPodLabels: {}\n"),
     });
     expect(config).toMatchObject({
@@ -67,7 +71,7 @@ describe("the configuration", () => {
       reconcileConcurrency: 1,
       leaderElection: { namespace: "ray-system" },
       log: { stdoutEncoder: "console" },
-      features: { RayJobDeletionPolicy: false },
+      features: { SidecarSubmitterRestart: true },
       warnings: ["--qps does not count, because a configuration file is given."],
     });
   });
@@ -80,6 +84,7 @@ describe("the configuration", () => {
       ENABLE_LOGIN_SHELL: "True",
       ENABLE_PROBES_INJECTION: "FALSE",
       ENABLE_INIT_CONTAINER_INJECTION: "no",
+      ENABLE_DETERMINISTIC_HEAD_POD_NAME: "true",
       PATH: "/bin",
     };
     expect(configFrom({ env }).settings).toMatchObject({
@@ -92,6 +97,38 @@ describe("the configuration", () => {
     });
   });
 
+  it("takes what every Pod shall have from the file", () => {
+    const { settings } = configFrom({
+      file: file(`
+defaultContainerEnvs: [{name: RAY_enable_open_telemetry, value: "true"}, {name: SECRET, valueFrom: {secretKeyRef: {name: s, key: k}}}]
+defaultPodAnnotations: {example.org/owner: ml}
+defaultPodLabels: {team: ml}
+headSidecarContainers: [{name: collector, image: "collector:1", args: [--head]}]
+workerSidecarContainers:
+`),
+    });
+    expect(settings.podDefaults).toEqual({
+      containerEnv: [
+        { name: "RAY_enable_open_telemetry", value: "true" },
+        { name: "SECRET", valueFrom: { secretKeyRef: { name: "s", key: "k" } } },
+      ],
+      annotations: { "example.org/owner": "ml" },
+      labels: { team: "ml" },
+      headSidecars: [{ name: "collector", image: "collector:1", args: ["--head"] }],
+      workerSidecars: [],
+    });
+  });
+
+  it("takes zap's flags", () => {
+    const log = (flags: Record<string, unknown>) => configFrom({ flags }).log;
+    expect(log({ "zap-devel": "true" }).level).toBe("debug");
+    expect(log({ "zap-devel": "true", "zap-log-level": "error" }).level).toBe("error");
+    expect(log({ "zap-log-level": "panic" }).level).toBe("fatal");
+    expect(log({ "zap-encoder": "console" }).stdoutEncoder).toBe("console");
+    expect(log({ "zap-encoder": "console", "log-stdout-encoder": "json" }).stdoutEncoder).toBe("json");
+    expect(log({ "zap-time-encoding": "epoch" }).timeEncoding).toBe("epoch");
+  });
+
   it("cannot be changed", () => {
     const config = configFrom({});
     expect(() => Object.assign(config.settings, { version: "x" })).toThrow(TypeError);
@@ -100,8 +137,18 @@ describe("the configuration", () => {
 
 describe("a mistake in the configuration", () => {
   it.each<[string, ConfigSources, string]>([
-    ["an unknown flag", { flags: { qqs: "1" } }, "There is no flag --qqs."],
-    ["an unknown field", { file: file("qqs: 1") }, 'The configuration file has an unknown field "qqs".'],
+    ["an unknown flag", { flags: { qqs: "1" } }, "There is no flag --qqs. Did you mean --qps?"],
+    ["a flag that is like none", { flags: { frobnicate: "1" } }, "There is no flag --frobnicate."],
+    [
+      "an unknown field",
+      { file: file("reconcileConcurency: 1") },
+      'The configuration file has an unknown field "reconcileConcurency". Did you mean reconcileConcurrency?',
+    ],
+    [
+      "a mistyped gate",
+      { flags: { "feature-gates": "RayJobDeletionPolcy=true" } },
+      'there is no feature gate "RayJobDeletionPolcy". Did you mean RayJobDeletionPolicy?',
+    ],
     ["a wrong number", { flags: { burst: "many" } }, '--burst must be a whole number, 1 or more, not "many".'],
     [
       "a wrong type in the file",
@@ -123,14 +170,28 @@ describe("a mistake in the configuration", () => {
       { flags: { "feature-gates": "RayJobDeletionPolicy" } },
       "RayJobDeletionPolicy must be true or false",
     ],
+    ["a sidecar without an image", { file: file("headSidecarContainers: [{name: x}]") }, "with a name (a DNS label"],
     [
-      "a gate of what is not built",
-      { flags: { "feature-gates": "KubernetesWAS=true" } },
-      "KubernetesWAS is not supported yet.",
+      "a sidecar that would be taken for the submitter",
+      { file: file("headSidecarContainers: [{name: ray-job-submitter, image: x}]") },
+      "other than ray-job-submitter",
     ],
-    ["a scheduler", { flags: { "batch-scheduler": "volcano" } }, "--batch-scheduler is not supported yet."],
-    ["sidecars", { file: file("headSidecarContainers: [{name: x}]") }, "headSidecarContainers is not supported yet."],
-    ["webhooks", { env: { ENABLE_WEBHOOKS: "true" } }, "ENABLE_WEBHOOKS=true is not supported yet."],
+    [
+      "two sidecars of one name",
+      { file: file("workerSidecarContainers: [{name: x, image: x}, {name: x, image: y}]") },
+      'there are two "x"',
+    ],
+    [
+      "a variable that is a number",
+      { file: file("defaultContainerEnvs: [{name: A, value: 1}]") },
+      "a text: write numbers in quotes",
+    ],
+    ["a label that is a truth", { file: file("defaultPodLabels: {a: true}") }, "true or false in quotes"],
+    [
+      "a label of the operator's own",
+      { file: file("defaultPodLabels: {ray.io/cluster: x}") },
+      'without "ray.io/cluster", which the operator sets itself',
+    ],
     [
       "a variable",
       { env: { RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS: "5m" } },
@@ -147,5 +208,78 @@ describe("a mistake in the configuration", () => {
     expect(problems({ flags: { qps: "0", nope: "" }, env: { RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS: "0" } })).toHaveLength(
       3,
     );
+  });
+});
+
+/**
+ * Every choice of KubeRay's that departs from its default and has no effect here: what the administrator reads. A choice
+ * that is in neither list of this file is silently ignored, which the last test does not allow.
+ */
+describe("a choice whose feature is not built", () => {
+  const REFUSED: readonly (readonly [ConfigSources, string])[] = [
+    [
+      { flags: { "batch-scheduler": "volcano" } },
+      "--batch-scheduler: batch schedulers are not supported yet; remove it",
+    ],
+    [{ file: file("batchScheduler: yunikorn") }, "file's batchScheduler: batch schedulers are not supported yet"],
+    [{ flags: { "enable-batch-scheduler": "true" } }, "--enable-batch-scheduler: batch schedulers are not"],
+    [{ flags: { "feature-gates": "RayClusterStatusConditions=false" } }, "cannot be switched off"],
+    [{ flags: { "feature-gates": "RayCronJob=true" } }, "RayCronJob is not supported yet; leave the gate off"],
+    [{ flags: { "feature-gates": "RayClusterNetworkPolicy=true" } }, "network policies are not supported yet"],
+    [{ flags: { "feature-gates": "RayClusterMTLS=true" } }, "TLS is not supported yet"],
+    [{ flags: { "feature-gates": "RayClusterHistoryServer=true" } }, "collector is not supported yet"],
+    [{ flags: { "feature-gates": "GCSFaultToleranceEmbeddedStorage=true" } }, "fault tolerance of the GCS is not"],
+    [{ flags: { "feature-gates": "KubernetesWAS=true" } }, "workload-aware scheduling is not supported yet"],
+    [{ env: { ENABLE_WEBHOOKS: "true" } }, "ENABLE_WEBHOOKS=true: webhooks are not supported yet; unset it"],
+    [{ env: { ENABLE_RANDOM_POD_DELETE: "true" } }, "autoscaling is not supported yet; unset it"],
+    [{ env: { ENABLE_GCS_FT_REDIS_CLEANUP: "false" } }, "fault tolerance of the GCS is not supported yet; unset it"],
+    [{ env: { ENABLE_ZERO_DOWNTIME: "false" } }, "RayService is not supported yet; unset it"],
+    [{ env: { USE_INGRESS_ON_OPENSHIFT: "true" } }, "ingresses are not supported yet; unset it"],
+  ];
+  it.each(REFUSED)("is refused with the remedy: %j", (sources, message) => {
+    expect(problems(sources)).toEqual([expect.stringContaining(message)]);
+  });
+
+  const WARNED: readonly (readonly [ConfigSources, string])[] = [
+    [{ flags: { "feature-gates": "RayJobDeletionPolicy=false" } }, "RayJobDeletionPolicy=false makes no difference"],
+    [{ flags: { "feature-gates": "RayMultiHostIndexing=false" } }, "RayMultiHostIndexing=false makes no difference"],
+    [{ flags: { "feature-gates": "RayServiceIncrementalUpgrade=false" } }, "makes no difference: RayService is not"],
+    [{ env: { RAYCLUSTER_DEFAULT_REQUEUE_SECONDS_ENV: "60" } }, "makes no difference: a RayCluster is looked at when"],
+    [{ flags: { "forced-cluster-upgrade": "true" } }, "--forced-cluster-upgrade is deprecated and has no effect."],
+    [{ flags: { "zap-stacktrace-level": "info" } }, "--zap-stacktrace-level has no effect"],
+  ];
+  it.each(WARNED)("is warned of where it can do no harm: %j", (sources, message) => {
+    expect(configFrom(sources).warnings).toEqual([expect.stringContaining(message)]);
+  });
+
+  const VALUES = {
+    ENABLE_WEBHOOKS: "false",
+    ENABLE_RANDOM_POD_DELETE: "False",
+    ENABLE_GCS_FT_REDIS_CLEANUP: "true",
+    ENABLE_ZERO_DOWNTIME: "true",
+    USE_INGRESS_ON_OPENSHIFT: "false",
+    RAYCLUSTER_DEFAULT_REQUEUE_SECONDS_ENV: "300",
+  };
+  it("may be named at its default", () => {
+    const gates = Object.entries(GATES).map(([name, { on }]) => `${name}=${on}`);
+    const flags = { "feature-gates": gates.join(","), "batch-scheduler": "", "enable-batch-scheduler": "false" };
+    expect(configFrom({ flags, env: VALUES })).toMatchObject({ settings: defaultSettings, warnings: [] });
+  });
+
+  it.each([
+    ...Object.entries(GATES).map(([name, { on }]) => [
+      `gate ${name}`,
+      { flags: { "feature-gates": `${name}=${!on}` } },
+    ]),
+    ...Object.entries(VARIABLES).map(([name, { default: standard }]) => {
+      const other = { true: "false", false: "true" }[standard] ?? (Number.isNaN(Number(standard)) ? "other" : "77");
+      return [`variable ${name}`, { env: { [name]: other } }];
+    }),
+  ] as [string, ConfigSources][])("is never silently ignored: %s", (name, sources) => {
+    // The one whose other value is what always happens here.
+    if (name === "variable ENABLE_DETERMINISTIC_HEAD_POD_NAME") return;
+    if (problems(sources).length > 0) return;
+    const { warnings, settings } = configFrom(sources);
+    expect(warnings.length > 0 || !isDeepStrictEqual(settings, defaultSettings)).toBe(true);
   });
 });

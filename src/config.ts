@@ -5,8 +5,15 @@
  * Answers: what was chosen, or every mistake in it at once, each naming the flag, field or variable.
  * May not: read files or process.env itself; the command line hands them in. Names and defaults are KubeRay's. A choice
  * that exists in KubeRay but has no effect here yet is refused rather than ignored.
+ * Next: config/ has the tables: options.ts (flags and fields), gates.ts, variables.ts.
  */
+import { isDeepStrictEqual } from "node:util";
 import { parse as parseYaml } from "yaml";
+import { type FeatureGates, readGates } from "./config/gates.ts";
+import { didYouMean } from "./config/nearest.ts";
+import { type Chosen, options, type TimeEncoding } from "./config/options.ts";
+import { boolean, type LogLevel } from "./config/readers.ts";
+import { readEnvironment } from "./config/variables.ts";
 import { defaultSettings, type Settings } from "./domain/settings.ts";
 import { type Duration, seconds } from "./domain/time.ts";
 
@@ -33,37 +40,20 @@ export interface Config {
   readonly metricsAddress: string;
   readonly probeAddress: string;
   readonly enableMetrics: boolean;
-  readonly features: Readonly<Record<FeatureGate, boolean>>;
+  readonly features: FeatureGates;
   readonly log: {
     readonly level: LogLevel;
     readonly stdoutEncoder: LogEncoder;
     readonly fileEncoder: LogEncoder;
+    readonly timeEncoding: TimeEncoding;
     /** Absent: no file beside standard output. */
     readonly file?: string;
   };
-  /** The mistakes that are no reason not to start: deprecated flags, flags that have no effect. */
+  /** The mistakes that are no reason not to start: deprecated flags, choices that make no difference. */
   readonly warnings: readonly string[];
 }
 
-export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogEncoder = "json" | "console";
-
-/** Default, and whether what it gates is built: an unbuilt gate may be named, but not switched on. */
-const GATES = {
-  RayClusterStatusConditions: { on: true, built: "always on" },
-  RayJobDeletionPolicy: { on: true, built: "yes" },
-  RayMultiHostIndexing: { on: true, built: "yes" },
-  RayServiceIncrementalUpgrade: { on: true, built: "yes" },
-  RayCronJob: { on: false, built: "no" },
-  SidecarSubmitterRestart: { on: false, built: "yes" },
-  RayClusterNetworkPolicy: { on: false, built: "no" },
-  GCSFaultToleranceEmbeddedStorage: { on: false, built: "no" },
-  RayClusterMTLS: { on: false, built: "no" },
-  RayClusterHistoryServer: { on: false, built: "no" },
-  KubernetesWAS: { on: false, built: "no" },
-} as const satisfies Record<string, { on: boolean; built: "yes" | "no" | "always on" }>;
-
-export type FeatureGate = keyof typeof GATES;
 
 /** All that is wrong with the configuration, one line each. The program exits with it. */
 export class ConfigError extends Error {
@@ -75,178 +65,6 @@ export class ConfigError extends Error {
   }
 }
 
-/** What kind of value an option takes, and how its spelling becomes one. */
-type Reader = (value: unknown) => unknown;
-
-const text: Reader = (value) => (typeof value === "string" ? value : wrong("a text"));
-const boolean: Reader = (value) => {
-  if (typeof value === "boolean") return value;
-  // Go's flag package takes these spellings, so manifests of KubeRay have them.
-  if (typeof value === "string" && /^(1|t|true)$/i.test(value)) return true;
-  if (typeof value === "string" && /^(0|f|false)$/i.test(value)) return false;
-  return wrong("true or false");
-};
-const integer =
-  (least: number): Reader =>
-  (value) => {
-    const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-    return Number.isSafeInteger(number) && (number as number) >= least
-      ? number
-      : wrong(`a whole number, ${least} or more`);
-  };
-const positive: Reader = (value) => {
-  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  return typeof number === "number" && Number.isFinite(number) && number > 0 ? number : wrong("a number above 0");
-};
-const oneOf =
-  (...words: string[]): Reader =>
-  (value) =>
-    words.includes(value as string) ? value : wrong(`one of ${words.join(", ")}`);
-
-function wrong(expected: string): never {
-  throw new TypeError(expected);
-}
-
-interface Option {
-  readonly flag?: string;
-  /** Field of the file. */
-  readonly field?: string;
-  readonly read: Reader;
-  readonly default: unknown;
-  /** Why a value other than the default is refused. */
-  readonly unsupported?: string;
-  /** The flag counts even when a file is given. */
-  readonly flagBesideFile?: true;
-  /** Said when it is given at all. */
-  readonly warning?: string;
-}
-
-const NOT_BUILT = "is not supported yet";
-
-const OPTIONS = {
-  metricsAddress: { flag: "metrics-addr", field: "metricsAddr", read: text, default: ":8080" },
-  probeAddress: { flag: "health-probe-bind-address", field: "probeAddr", read: text, default: ":8082" },
-  leaderElection: { flag: "enable-leader-election", field: "enableLeaderElection", read: boolean, default: true },
-  leaderElectionNamespace: {
-    flag: "leader-election-namespace",
-    field: "leaderElectionNamespace",
-    read: text,
-    default: "",
-  },
-  reconcileConcurrency: { flag: "reconcile-concurrency", field: "reconcileConcurrency", read: integer(0), default: 1 },
-  watchNamespace: { flag: "watch-namespace", field: "watchNamespace", read: text, default: "" },
-  logFile: { flag: "log-file-path", field: "logFile", read: text, default: "" },
-  logFileEncoder: {
-    flag: "log-file-encoder",
-    field: "logFileEncoder",
-    read: oneOf("json", "console"),
-    default: "json",
-    flagBesideFile: true,
-  },
-  logStdoutEncoder: {
-    flag: "log-stdout-encoder",
-    field: "logStdoutEncoder",
-    read: oneOf("json", "console"),
-    default: "json",
-    flagBesideFile: true,
-  },
-  logLevel: { flag: "zap-log-level", read: logLevel, default: "info", flagBesideFile: true },
-  enableBatchScheduler: {
-    flag: "enable-batch-scheduler",
-    field: "enableBatchScheduler",
-    read: boolean,
-    default: false,
-    unsupported: NOT_BUILT,
-  },
-  batchScheduler: { flag: "batch-scheduler", field: "batchScheduler", read: text, default: "", unsupported: NOT_BUILT },
-  useKubernetesProxy: { flag: "use-kubernetes-proxy", field: "useKubernetesProxy", read: boolean, default: false },
-  enableMetrics: { flag: "enable-metrics", field: "enableMetrics", read: boolean, default: false },
-  qps: { flag: "qps", field: "qps", read: positive, default: 100 },
-  burst: { flag: "burst", field: "burst", read: integer(1), default: 200 },
-  featureGates: { flag: "feature-gates", read: text, default: "", flagBesideFile: true },
-  forcedClusterUpgrade: {
-    flag: "forced-cluster-upgrade",
-    read: boolean,
-    default: false,
-    warning: "is deprecated and has no effect",
-  },
-  deleteRayJob: { field: "deleteRayJobAfterJobFinishes", read: boolean, default: false },
-  headSidecars: { field: "headSidecarContainers", read: emptyList, default: undefined, unsupported: NOT_BUILT },
-  workerSidecars: { field: "workerSidecarContainers", read: emptyList, default: undefined, unsupported: NOT_BUILT },
-  containerEnvs: { field: "defaultContainerEnvs", read: emptyList, default: undefined, unsupported: NOT_BUILT },
-  podAnnotations: { field: "defaultPodAnnotations", read: emptyMap, default: undefined, unsupported: NOT_BUILT },
-  podLabels: { field: "defaultPodLabels", read: emptyMap, default: undefined, unsupported: NOT_BUILT },
-} as const satisfies Record<string, Option>;
-
-type Chosen = Record<keyof typeof OPTIONS, unknown>;
-
-/** zap takes names, and numbers that grow with the detail. */
-function logLevel(value: unknown): LogLevel {
-  const word = String(value).toLowerCase();
-  if (word === "warning") return "warn";
-  if (["debug", "info", "warn", "error"].includes(word)) return word as LogLevel;
-  if (/^[1-9]\d*$/.test(word)) return "debug";
-  return wrong("debug, info, warn, error or a number above 0");
-}
-
-/** An empty list or map is what a template writes where nothing was chosen: as good as absent. */
-function emptyList(value: unknown): unknown {
-  if (value === null || value === undefined) return undefined;
-  if (!Array.isArray(value)) return wrong("a list");
-  return value.length === 0 ? undefined : value;
-}
-
-function emptyMap(value: unknown): unknown {
-  if (value === null || value === undefined) return undefined;
-  if (typeof value !== "object" || Array.isArray(value)) return wrong("a map");
-  return Object.keys(value).length === 0 ? undefined : value;
-}
-
-interface Variable {
-  readonly read: Reader;
-  readonly apply?: (value: never) => Partial<Settings>;
-  /** Values other than this are refused: the variable has no effect here yet. */
-  readonly only?: unknown;
-}
-
-/** KubeRay compares with the one word that departs from its default, in any case, and takes all else for the default. */
-const unless =
-  (word: string): Reader =>
-  (value) =>
-    String(value).toLowerCase() !== word;
-const only =
-  (word: string): Reader =>
-  (value) =>
-    String(value).toLowerCase() === word;
-
-const VARIABLES: Record<string, Variable> = {
-  CLUSTER_DOMAIN: { read: text, apply: (clusterDomain: string) => ({ clusterDomain }) },
-  RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS: {
-    read: integer(0),
-    apply: (count: number) => ({ transitionGrace: seconds(count) }),
-  },
-  RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS: {
-    read: integer(1),
-    apply: (count: number) => ({ statusCheckTimeout: seconds(count) }),
-  },
-  ENABLE_LOGIN_SHELL: { read: only("true"), apply: (loginShell: boolean) => ({ loginShell }) },
-  ENABLE_RAY_HEAD_CLUSTER_IP_SERVICE: {
-    read: only("true"),
-    apply: (headClusterIPService: boolean) => ({ headClusterIPService }),
-  },
-  ENABLE_PROBES_INJECTION: { read: unless("false"), apply: (probesInjection: boolean) => ({ probesInjection }) },
-  ENABLE_INIT_CONTAINER_INJECTION: {
-    read: unless("false"),
-    apply: (initContainerInjection: boolean) => ({ initContainerInjection }),
-  },
-  DELETE_RAYJOB_CR_AFTER_JOB_FINISHES: {
-    read: only("true"),
-    apply: (deleteRayJobAfterFinish: boolean) => ({ deleteRayJobAfterFinish }),
-  },
-  ENABLE_WEBHOOKS: { read: only("true"), only: false },
-  ENABLE_RANDOM_POD_DELETE: { read: only("true"), only: false },
-};
-
 export interface ConfigSources {
   /** By flag name without dashes in front: `{"qps": "50"}`. */
   readonly flags?: Readonly<Record<string, unknown>>;
@@ -257,11 +75,15 @@ export interface ConfigSources {
   readonly submitterProgram?: string;
 }
 
-/** The flags there are, for the command line's own help: name, kind and default. */
-export const configFlags: readonly { readonly name: string; readonly boolean: boolean; readonly default: unknown }[] =
-  Object.values<Option>(OPTIONS).flatMap((option) =>
-    option.flag ? [{ name: option.flag, boolean: option.read === boolean, default: option.default }] : [],
-  );
+/** The flags there are, for the command line's own help. */
+export const configFlags: readonly {
+  readonly name: string;
+  readonly boolean: boolean;
+  readonly default: unknown;
+  readonly what: string;
+}[] = options.flatMap(([, { flag, read, default: standard, what }]) =>
+  flag ? [{ name: flag, boolean: read === boolean, default: standard, what }] : [],
+);
 
 /**
  * The configuration, or a ConfigError with all that is wrong. With a file, the flags other than feature gates and log
@@ -272,39 +94,51 @@ export function configFrom({ flags = {}, file, env = {}, submitterProgram = "" }
   const warnings: string[] = [];
   const fields = file === undefined ? undefined : readFile(file, problems);
   const chosen = choose(flags, fields, problems, warnings);
-  const features = readGates(String(chosen.featureGates), problems);
-  let settings: Settings = { ...defaultSettings, submitterProgram };
-  if (chosen.deleteRayJob) settings = { ...settings, deleteRayJobAfterFinish: true };
-  settings = { ...settings, sidecarRestart: features.SidecarSubmitterRestart, ...readEnvironment(env, problems) };
+  const features = readGates(chosen.featureGates, problems, warnings);
+  const fromEnvironment = readEnvironment(env, problems, warnings);
   if (problems.length > 0) throw new ConfigError(problems);
 
   const config: Config = {
-    settings,
-    reconcileConcurrency: (chosen.reconcileConcurrency as number) || 1,
-    watchNamespaces: String(chosen.watchNamespace)
+    settings: {
+      ...defaultSettings,
+      submitterProgram,
+      ...(chosen.deleteRayJob && { deleteRayJobAfterFinish: true }),
+      sidecarRestart: features.SidecarSubmitterRestart,
+      podDefaults: {
+        containerEnv: chosen.containerEnvs,
+        annotations: chosen.podAnnotations,
+        labels: chosen.podLabels,
+        headSidecars: chosen.headSidecars,
+        workerSidecars: chosen.workerSidecars,
+      },
+      ...fromEnvironment,
+    },
+    reconcileConcurrency: chosen.reconcileConcurrency || 1,
+    watchNamespaces: chosen.watchNamespace
       .split(",")
       .map((name) => name.trim())
       .filter((name) => name !== ""),
-    useKubernetesProxy: chosen.useKubernetesProxy as boolean,
-    qps: chosen.qps as number,
-    burst: chosen.burst as number,
+    useKubernetesProxy: chosen.useKubernetesProxy,
+    qps: chosen.qps,
+    burst: chosen.burst,
     leaderElection: {
-      enabled: chosen.leaderElection as boolean,
-      namespace: (chosen.leaderElectionNamespace as string) || undefined,
+      enabled: chosen.leaderElection,
+      namespace: chosen.leaderElectionNamespace || undefined,
       leaseName: "ray-operator-leader",
       leaseDuration: seconds(15),
       renewDeadline: seconds(10),
       retryPeriod: seconds(2),
     },
-    metricsAddress: chosen.metricsAddress as string,
-    probeAddress: chosen.probeAddress as string,
-    enableMetrics: chosen.enableMetrics as boolean,
+    metricsAddress: chosen.metricsAddress,
+    probeAddress: chosen.probeAddress,
+    enableMetrics: chosen.enableMetrics,
     features,
     log: {
-      level: chosen.logLevel as LogLevel,
-      stdoutEncoder: chosen.logStdoutEncoder as LogEncoder,
-      fileEncoder: chosen.logFileEncoder as LogEncoder,
-      file: (chosen.logFile as string) || undefined,
+      level: chosen.logLevel ?? (chosen.zapDevelopment ? "debug" : "info"),
+      stdoutEncoder: chosen.logStdoutEncoder ?? chosen.zapEncoder ?? "json",
+      fileEncoder: chosen.logFileEncoder,
+      timeEncoding: chosen.zapTimeEncoding,
+      file: chosen.logFile || undefined,
     },
     warnings,
   };
@@ -338,11 +172,16 @@ function choose(
   problems: string[],
   warnings: string[],
 ): Chosen {
-  const options = Object.entries<Option>(OPTIONS);
-  const known = <K extends "flag" | "field">(key: K) => new Set(options.map(([, option]) => option[key]));
-  for (const name of Object.keys(flags)) if (!known("flag").has(name)) problems.push(`There is no flag --${name}.`);
+  const names = (key: "flag" | "field") => options.flatMap(([, option]) => option[key] ?? []);
+  for (const name of Object.keys(flags)) {
+    if (!names("flag").includes(name)) {
+      problems.push(`There is no flag --${name}.${didYouMean(name, names("flag"), "--")}`);
+    }
+  }
   for (const name of Object.keys(fields ?? {})) {
-    if (!known("field").has(name)) problems.push(`The configuration file has an unknown field "${name}".`);
+    if (!names("field").includes(name)) {
+      problems.push(`The configuration file has an unknown field "${name}".${didYouMean(name, names("field"))}`);
+    }
   }
 
   const chosen: Record<string, unknown> = {};
@@ -362,53 +201,11 @@ function choose(
       problems.push(`${called} must be ${(error as Error).message}, not ${JSON.stringify(value)}.`);
       continue;
     }
-    if (option.unsupported && chosen[name] !== option.default) problems.push(`${called} ${option.unsupported}.`);
+    const differs = !isDeepStrictEqual(chosen[name], option.default);
+    if (option.refused && differs) problems.push(`${called}: ${option.refused}.`);
     if (option.warning) warnings.push(`${called} ${option.warning}.`);
   }
   return chosen as Chosen;
-}
-
-function readGates(text: string, problems: string[]): Config["features"] {
-  const gates = Object.fromEntries(Object.entries(GATES).map(([name, { on }]) => [name, on])) as Record<
-    FeatureGate,
-    boolean
-  >;
-  for (const part of text.split(",").filter((part) => part.trim() !== "")) {
-    const [name = "", value] = part.split("=").map((word) => word.trim());
-    if (!Object.hasOwn(GATES, name)) {
-      problems.push(
-        `--feature-gates: there is no feature gate "${name}". There are: ${Object.keys(GATES).join(", ")}.`,
-      );
-      continue;
-    }
-    const gate = name as FeatureGate;
-    if (value !== "true" && value !== "false") {
-      problems.push(`--feature-gates: ${name} must be true or false, not ${JSON.stringify(value ?? "")}.`);
-      continue;
-    }
-    gates[gate] = value === "true";
-    if (gates[gate] && GATES[gate].built === "no") problems.push(`--feature-gates: ${name} ${NOT_BUILT}.`);
-    if (!gates[gate] && GATES[gate].built === "always on") {
-      problems.push(`--feature-gates: ${name} cannot be switched off: decisions read the conditions it gates.`);
-    }
-  }
-  return gates;
-}
-
-function readEnvironment(env: Readonly<Record<string, string | undefined>>, problems: string[]): Partial<Settings> {
-  const settings: Partial<Settings> = {};
-  for (const [name, variable] of Object.entries(VARIABLES)) {
-    const value = env[name];
-    if (value === undefined || value === "") continue;
-    try {
-      const read = variable.read(value);
-      if ("only" in variable && read !== variable.only) problems.push(`${name}=${value} ${NOT_BUILT}.`);
-      Object.assign(settings, variable.apply?.(read as never));
-    } catch (error) {
-      problems.push(`${name} must be ${(error as Error).message}, not ${JSON.stringify(value)}.`);
-    }
-  }
-  return settings;
 }
 
 function deepFreeze<T>(value: T): T {

@@ -8,7 +8,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
-import { ConfigError, configFlags, configFrom } from "../config.ts";
+import { type Config, ConfigError, configFlags, configFrom } from "../config.ts";
 import { realClock } from "../machinery/clock.ts";
 import { noMetrics } from "../machinery/logger.ts";
 import { httpRayTransport } from "../ray/http.ts";
@@ -33,7 +33,7 @@ export type OperatorOptions = Readonly<Record<string, string | undefined>> & {
 
 export async function operator(options: OperatorOptions, ending: Ending): Promise<number> {
   const config = readConfig(options);
-  const log = makeLog(config.log);
+  const log = openLog(config);
   for (const warning of config.warnings) log.warn({}, warning);
   const { transport, server, namespace, close } = connect({ ...options, inClusterFirst: true });
   const identity = `${hostname()}_${randomUUID()}`;
@@ -116,6 +116,14 @@ function readConfig(options: OperatorOptions) {
     if (error instanceof ConfigError)
       throw new CannotRun(`the configuration is wrong:\n  ${error.problems.join("\n  ")}`);
     throw error;
+  }
+}
+
+function openLog({ log }: Config) {
+  try {
+    return makeLog(log);
+  } catch (error) {
+    throw new CannotRun(`cannot write the log file ${log.file}: ${messageOf(error)}`, "Give another --log-file-path.");
   }
 }
 

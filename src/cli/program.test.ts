@@ -37,6 +37,9 @@ describe("the command line", () => {
     ["an unknown command", ["runn"], "Did you mean run?"],
     ["a missing file", ["run"], "missing required argument 'file'"],
     ["an unknown format", ["run", "-o", "xml", "x.yaml"], "Allowed choices are json"],
+    ["an unknown flag of the operator", ["operator", "--metric-addr=:1"], "Did you mean --metrics-addr?"],
+    ["the same with one dash, as Go reads flags", ["operator", "-metric-addr=:1"], "Did you mean --metrics-addr?"],
+    ["an unknown feature gate", ["operator", "-feature-gates=RayCronJobs=true"], "Did you mean RayCronJob?"],
     ["an unknown option of a nested command", ["local", "up", "--x"], "unknown option '--x'"],
     ["a cluster to be made that is there already", ["run", "--local", "--follow", "x.yaml"], "--local and --follow"],
     [

@@ -27,7 +27,7 @@ export async function main(args: readonly string[]): Promise<number> {
     code = result;
   }, end);
   try {
-    await command.parseAsync(args, { from: "user" });
+    await command.parseAsync(args[0] === "operator" ? args.map(asGoReadsIt) : args, { from: "user" });
     return code;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : CANNOT_RUN;
@@ -147,10 +147,21 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
   return root;
 }
 
+const OPERATOR_FLAGS = new Set(["kubeconfig", "context", "config", "help", ...configFlags.map(({ name }) => name)]);
+
+/**
+ * Go's flag package takes one dash for two, so manifests written for KubeRay may have it. A flag there is none of goes
+ * without its value, because only then commander says which one was meant.
+ */
+function asGoReadsIt(argument: string): string {
+  const [, name, value = ""] = /^--?([a-z][a-z-]+)(=.*)?$/s.exec(argument) ?? [];
+  return name === undefined ? argument : `--${name}${OPERATOR_FLAGS.has(name) ? value : ""}`;
+}
+
 const clusterName = () => new Option("--name <name>", "which one, where several run side by side").default("default");
 
-function operatorOption({ name, boolean, default: standard }: (typeof configFlags)[number]): Option {
-  const shown = standard === "" || standard === undefined ? "" : `default ${standard}`;
+function operatorOption({ name, boolean, default: standard, what }: (typeof configFlags)[number]): Option {
+  const shown = standard === "" || standard === undefined ? what : `${what} (default ${standard})`;
   // Go takes `--flag` and `--flag=false`; a boolean's value is optional here for the same reason.
-  return new Option(`--${name} ${boolean ? "[true|false]" : "<value>"}`, shown);
+  return new Option(`--${name} ${boolean ? "[true|false]" : "<value>"}`, shown.replaceAll("`", ""));
 }

@@ -2,6 +2,7 @@
  * What the operator's administrator chose, as plain values. Read once at start (config.ts) and frozen.
  * Names and defaults of flags and environment variables are KubeRay's.
  */
+import type { Container, EnvVar } from "../api/kubernetes.ts";
 import type { Duration } from "./time.ts";
 import { seconds } from "./time.ts";
 
@@ -24,10 +25,22 @@ export interface Settings {
   readonly deleteRayJobAfterFinish: boolean;
   /** Gate `SidecarSubmitterRestart`: kubelet starts a sidecar that failed again. */
   readonly sidecarRestart: boolean;
+  /** What every head and worker Pod gets beside what its user wrote; where both say something, the user does. */
+  readonly podDefaults: PodDefaults;
   /** The generated submitter: a Python program, passed to its container as an argument. */
   readonly submitterProgram: string;
   /** Reported to Ray's usage statistics as `kuberay_version`, and stamped on head Pods. */
   readonly version: string;
+}
+
+/** Of the configuration file, where each name begins with `default`, `head` or `worker`. */
+export interface PodDefaults {
+  /** Of the Ray container. */
+  readonly containerEnv: readonly EnvVar[];
+  readonly annotations: Readonly<Record<string, string>>;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly headSidecars: readonly Container[];
+  readonly workerSidecars: readonly Container[];
 }
 
 export const defaultSettings: Settings = {
@@ -40,6 +53,7 @@ export const defaultSettings: Settings = {
   initContainerInjection: true,
   deleteRayJobAfterFinish: false,
   sidecarRestart: false,
+  podDefaults: { containerEnv: [], annotations: {}, labels: {}, headSidecars: [], workerSidecars: [] },
   submitterProgram: "",
   version: "raykeeper-v0.1.0",
 };

@@ -2,7 +2,8 @@
  * The environment of a Ray container, after the user's own entries.
  *
  * Answers: what must a Ray process know of its cluster, and under which variable.
- * May not: replace an entry of the user's, save those that Ray and its tools are told by the operator alone.
+ * May not: replace an entry of the user's or the administrator's, save those that Ray and its tools are told by the
+ * operator alone.
  */
 import type { Container, EnvVar } from "../../api/kubernetes.ts";
 import { LABEL } from "../../api/labels.ts";
@@ -22,6 +23,7 @@ export function rayEnvironment(
 ): EnvVar[] {
   const port = gcsPort(cluster);
   const host = nodeType === "head" ? "127.0.0.1" : headServiceFQDN(cluster, settings);
+  const { containerEnv } = settings.podDefaults;
   const rows: readonly { on?: NodeType; always: boolean; entry: EnvVar }[] = [
     ...headAddress(cluster, settings).map((entry) => ({ on: "worker" as const, always: true, entry })),
     { always: true, entry: fromField("RAY_CLUSTER_NAME", `metadata.labels['${LABEL.cluster}']`) },
@@ -36,9 +38,12 @@ export function rayEnvironment(
     { always: false, entry: { name: "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", value: "1" } },
   ];
   const own = new Set(container.env?.map((entry) => entry.name));
-  return rows
+  const defaults = containerEnv.filter((entry) => !own.has(entry.name));
+  for (const { name } of defaults) own.add(name);
+  const added = rows
     .filter(({ on, always, entry }) => (on === undefined || on === nodeType) && (always || !own.has(entry.name)))
     .map(({ entry }) => entry);
+  return [...defaults, ...added];
 }
 
 /** Where the head is, for workers and for init containers of every node. */

@@ -283,3 +283,59 @@ describe("an attempt of a RayJob", () => {
     expect(pod.metadata.annotations).toMatchObject(attempt.annotations);
   });
 });
+
+describe("what the administrator gives every Pod", () => {
+  const settings = {
+    ...defaultSettings,
+    podDefaults: {
+      containerEnv: [
+        { name: "RAY_enable_open_telemetry", value: "true" },
+        { name: "MINE", value: "the administrator's" },
+        { name: "RAY_ADDRESS", value: "auto" },
+      ],
+      annotations: { "example.org/owner": "platform", "example.org/cost": "shared" },
+      labels: { team: "platform", zone: "any" },
+      headSidecars: [{ name: "head-shipper", image: "shipper:1" }],
+      workerSidecars: [{ name: "worker-shipper", image: "shipper:1" }],
+    },
+  };
+  const user = template(
+    { containers: [{ name: "ray", image: "i", env: [{ name: "MINE", value: "the user's" }] }] },
+    { labels: { team: "ml" }, annotations: { "example.org/owner": "ml" } },
+  );
+  const head = () => headOf({ template: user, labels: { zone: "a" } }, {}, settings);
+  const worker = () => workerOf({ template: user }, {}, settings);
+
+  it("comes after the user's own environment, before the operator's, and gives way to the user's", () => {
+    expect(envNames(head()).slice(0, 4)).toEqual([
+      "MINE",
+      "RAY_enable_open_telemetry",
+      "RAY_ADDRESS",
+      "RAY_CLUSTER_NAME",
+    ]);
+    expect(env(head(), "MINE")?.value).toBe("the user's");
+    expect(envNames(worker()).slice(0, 4)).toEqual(["MINE", "RAY_enable_open_telemetry", "RAY_ADDRESS", "FQ_RAY_IP"]);
+  });
+
+  it("stands instead of what the operator would set where nobody did", () => {
+    expect(env(head(), "RAY_ADDRESS")?.value).toBe("auto");
+    expect(envNames(head()).filter((name) => name === "RAY_ADDRESS")).toHaveLength(1);
+  });
+
+  it("fills in labels and annotations that nobody set", () => {
+    expect(head().metadata.labels).toMatchObject({ team: "ml", zone: "a", "ray.io/cluster": "demo" });
+    expect(worker().metadata.labels).toMatchObject({ team: "ml", zone: "any" });
+    expect(worker().metadata.annotations).toMatchObject({
+      "example.org/owner": "ml",
+      "example.org/cost": "shared",
+    });
+  });
+
+  it("adds its containers behind the user's, to heads and workers apart, and none to init containers", () => {
+    const names = (pod: ReturnType<typeof headOf>) => pod.spec!.containers.map(({ name }) => name);
+    expect(names(head())).toEqual(["ray", "head-shipper"]);
+    expect(names(worker())).toEqual(["ray", "worker-shipper"]);
+    expect(worker().spec!.initContainers!.map(({ name }) => name)).toEqual(["wait-gcs-ready"]);
+    expect(worker().spec!.initContainers![0]!.env!.map(({ name }) => name)).not.toContain("RAY_enable_open_telemetry");
+  });
+});

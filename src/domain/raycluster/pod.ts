@@ -41,8 +41,9 @@ export function nodePod(cluster: Stored<RayCluster>, node: NodePod, settings: Se
     metadata: {
       ...node.name,
       namespace: cluster.metadata.namespace,
-      labels: podLabels(cluster, node, labels ?? {}),
+      labels: { ...settings.podDefaults.labels, ...podLabels(cluster, node, labels ?? {}) },
       annotations: {
+        ...settings.podDefaults.annotations,
         ...annotations,
         ...node.annotations,
         ...(overwritesCommand(cluster) && { [ANNOTATION.overwriteContainerCommand]: "true" }),
@@ -111,9 +112,11 @@ function completeSpec(cluster: RayCluster, node: NodePod, spec: PodSpec, setting
   const [ray, ...others] = spec.containers;
   const shared = sharedMemory(spec, ray!, node.params);
   const address = headAddress(cluster, settings);
+  const { headSidecars, workerSidecars } = settings.podDefaults;
+  const sidecars = node.nodeType === "head" ? headSidecars : workerSidecars;
   return {
     ...spec,
-    containers: [rayContainer(cluster, node, ray!, shared.mounts, settings), ...others],
+    containers: [rayContainer(cluster, node, ray!, shared.mounts, settings), ...others, ...sidecars],
     ...(spec.initContainers && {
       initContainers: spec.initContainers.map((init) => ({ ...init, env: [...(init.env ?? []), ...address] })),
     }),
