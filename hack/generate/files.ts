@@ -1,12 +1,12 @@
 /** The generated files as text, by their path in the repository. */
-import { stringify } from "yaml";
 import { crds } from "../../src/api/crds.ts";
+import { crdText } from "../../src/cli/crds.ts";
 
 export function crdFiles(): Map<string, string> {
   return new Map(
     crds().map((crd) => [
       `deploy/crds/${crd.spec.group}_${crd.spec.names.plural}.yaml`,
-      `# Made by \`npm run generate\` from src/api. Do not edit.\n---\n${stringify(crd, { aliasDuplicateObjects: false, lineWidth: 120 })}`,
+      `# Made by \`npm run generate\` from src/api. Do not edit.\n${crdText(crd)}`,
     ]),
   );
 }

@@ -1,4 +1,6 @@
+import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
+import { parseAllDocuments, parseDocument } from "yaml";
 import { main } from "./program.ts";
 
 async function typed(...args: string[]) {
@@ -18,7 +20,8 @@ describe("the command line", () => {
   it("shows its commands with --help and exits 0", async () => {
     const { code, stdout } = await typed("--help");
     expect(code).toBe(0);
-    for (const command of ["run", "explain", "local", "operator", "version"]) expect(stdout).toContain(`  ${command}`);
+    for (const command of ["run", "explain", "local", "operator", "crds", "version"])
+      expect(stdout).toContain(`  ${command}`);
   });
 
   it("explains the exit codes of run", async () => {
@@ -59,6 +62,16 @@ describe("the command line", () => {
     expect([code, stderr]).toEqual([
       2,
       "raykeeper: cannot read no/such.yaml: there is no such file\n  Give the path of a YAML file with a RayJob, such as examples/rayjob.yaml.\n",
+    ]);
+  });
+
+  it("prints the CRDs, as they are in the repository", async () => {
+    const { code, stdout } = await typed("crds");
+    const folder = new URL("../../deploy/crds/", import.meta.url);
+    const files = readdirSync(folder).map((file) => readFileSync(new URL(file, folder), "utf8"));
+    expect([code, parseAllDocuments(stdout).map((each) => each.toJS())]).toEqual([
+      0,
+      files.map((text) => parseDocument(text).toJS()),
     ]);
   });
 

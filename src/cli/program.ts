@@ -6,6 +6,7 @@
 import { Command, CommanderError, Option } from "commander";
 import { configFlags } from "../config.ts";
 import { VERSION } from "../shipped.ts";
+import type { CrdsOptions } from "./crds.ts";
 import type { ExplainOptions } from "./explain.ts";
 import { describeFailure } from "./failure.ts";
 import type { LocalOptions } from "./local.ts";
@@ -135,6 +136,20 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
   operator.action(async (options: OperatorOptions) =>
     done(await (await import("./operator.ts")).operator(options, end())),
   );
+
+  root
+    .command("crds")
+    .summary("print the CustomResourceDefinitions, or put them on a cluster")
+    .description(
+      "Prints the CustomResourceDefinitions of RayJob and RayCluster that this version needs, as YAML. With --apply it puts them " +
+        "on the cluster by server-side apply, whoever made those that are there (KubeRay's, or an earlier version's), waits until " +
+        "they are served, and prints what changed. Objects stay as they are.\n\n" +
+        "Exit code: 0 done, also when nothing had to change, 2 it could not be done.",
+    )
+    .option("--apply", "put them on the cluster instead of printing them")
+    .option("--kubeconfig <path>", "kubeconfig, instead of the service account, $KUBECONFIG or ~/.kube/config")
+    .option("--context <name>", "context of the kubeconfig, instead of the current one")
+    .action(async (options: CrdsOptions) => done(await (await import("./crds.ts")).crdsCommand(options, end())));
 
   root
     .command("version")
