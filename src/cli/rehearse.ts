@@ -8,6 +8,7 @@
 import { crds } from "../api/crds.ts";
 import { LABEL } from "../api/labels.ts";
 import { validateRayJob } from "../domain/rayjob/validate.ts";
+import { defaultSettings } from "../domain/settings.ts";
 import { realClock } from "../machinery/clock.ts";
 import { SimKube } from "../simkube/simkube.ts";
 import { apply } from "./apply.ts";
@@ -26,7 +27,7 @@ export async function rehearse(manifest: Manifest, namespace: string | undefined
     signal,
     say: () => {},
   });
-  const problem = validateRayJob(rayJob);
+  const problem = validateRayJob(rayJob, defaultSettings);
   if (problem) {
     throw new CannotRun(`${manifest.file}: ${problem.text}`, "Correct the manifest. Nothing was started for it.");
   }

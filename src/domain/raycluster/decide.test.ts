@@ -403,7 +403,7 @@ describe("an invalid spec", () => {
         type: "Warning",
         reason: "InvalidRayClusterSpec",
         action: "Validate",
-        note: "The RayCluster ns1/demo is not acted upon: spec.enableInTreeAutoscaling: autoscaling is not supported yet; remove it and set replicas of the worker groups",
+        note: "The RayCluster ns1/demo is not acted upon: spec.enableInTreeAutoscaling: autoscaling is not supported yet: remove it and set replicas of the worker groups",
       },
     ]);
     expect(world.cluster.status?.reason).toContain("spec.enableInTreeAutoscaling");

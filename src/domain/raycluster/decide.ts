@@ -10,6 +10,7 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import { type Decision, type EventSpec, type KubeEffect, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, type Instant, seconds } from "../time.ts";
+import { inOneText, sentence, type Violation } from "../validation.ts";
 import { deleteAllPods, deletePod } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
@@ -21,7 +22,7 @@ import { planGroup, planOrphans } from "./scale.ts";
 import { planHeadService } from "./services.ts";
 import { nextStatus, nextStuckAt } from "./status.ts";
 import { type SuspendPhase, suspendStep } from "./suspend.ts";
-import { inOneText, rayClusterProblems } from "./validate.ts";
+import { rayClusterViolations } from "./validate.ts";
 import { volumeWatch } from "./warnings.ts";
 
 /**
@@ -42,8 +43,8 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   if (volumes.questions.some((question) => !observed.live.has(questionKey(question)))) {
     return { ...quiet("Does a volume keep a Pod from starting?"), ask: volumes.questions };
   }
-  const problems = rayClusterProblems(cluster);
-  const invalid = inOneText([...problems.metadata, ...problems.spec]);
+  const violations = rayClusterViolations(cluster, observed.settings);
+  const invalid = inOneText(violations.map(sentence));
 
   const suspend = suspendStep(observed, pods);
   const step = suspend ?? (invalid ? refuse(invalid) : run(observed, pods, now));
@@ -88,7 +89,7 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   const { status, wakeAt: reportAt } = nextStatus(observed, pods, phase, invalid, now);
   const lagAt = behind ? now + CACHE_LAG : undefined;
   const wakeAt = earliest(plan.wakeAt, reportAt, nextStuckAt(pods, now), volumes.wakeAt, lagAt);
-  const rest = { summary: step.summary, events: invalidEvents(cluster, problems, invalid), wakeAt };
+  const rest = { summary: step.summary, events: invalidEvents(cluster, violations, invalid), wakeAt };
 
   // A refusal is reported before the same is tried again: the status of a pass that fails is not written.
   if (status && observed.refused?.length) return { ...rest, effects: [], status };
@@ -196,23 +197,20 @@ function mayReport(cluster: RayCluster, effects: readonly KubeEffect[]): boolean
 }
 
 /** Once for each new text, not once for each pass. */
-function invalidEvents(
-  cluster: RayCluster,
-  { metadata, spec }: { metadata: readonly string[]; spec: readonly string[] },
-  invalid: string,
-): EventSpec[] {
+function invalidEvents(cluster: RayCluster, violations: readonly Violation[], invalid: string): EventSpec[] {
   if (!invalid || cluster.status?.reason === invalid) return [];
   const where = `${cluster.metadata.namespace}/${cluster.metadata.name}`;
-  const event = (reason: string, problems: readonly string[]): EventSpec[] =>
-    problems.length === 0
+  const [metadata, spec] = ["metadata", "spec"].map((part) => violations.filter(({ at }) => at.startsWith(part)));
+  const event = (reason: string, found: readonly Violation[]): EventSpec[] =>
+    found.length === 0
       ? []
       : [
           {
             type: "Warning",
             reason,
             action: "Validate",
-            note: `The RayCluster ${where} is not acted upon: ${inOneText(problems)}`,
+            note: `The RayCluster ${where} is not acted upon: ${inOneText(found.map(sentence))}`,
           },
         ];
-  return [...event("InvalidRayClusterMetadata", metadata), ...event("InvalidRayClusterSpec", spec)];
+  return [...event("InvalidRayClusterMetadata", metadata!), ...event("InvalidRayClusterSpec", spec!)];
 }

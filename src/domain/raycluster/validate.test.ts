@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
-import type { RayClusterSpec } from "../../api/raycluster.ts";
+import type { RayCluster, RayClusterSpec } from "../../api/raycluster.ts";
+import { defaultSettings } from "../settings.ts";
+import { sentence } from "../validation.ts";
 import { headGroup, rayCluster, workerGroup } from "./testing.ts";
-import { clusterSpecProblems, rayClusterProblems } from "./validate.ts";
+import { clusterSpecViolations, rayClusterViolations } from "./validate.ts";
 
 const withEnv = (name: string, value: string) => ({
   headGroupSpec: headGroup({
@@ -11,13 +13,13 @@ const withEnv = (name: string, value: string) => ({
 const head = (more: Parameters<typeof headGroup>[0]) => ({ headGroupSpec: headGroup(more) });
 const workers = (...groups: Parameters<typeof workerGroup>[0][]) => ({ workerGroupSpecs: groups.map(workerGroup) });
 
+/** Each violation as a sentence. */
+const said = (cluster: RayCluster) => rayClusterViolations(cluster, defaultSettings).map(sentence);
+
 describe("a RayCluster", () => {
   it("that is fine has no problems, at either extreme of its length", () => {
-    expect(rayClusterProblems(rayCluster())).toEqual({ metadata: [], spec: [] });
-    expect(rayClusterProblems(rayCluster({ workerGroupSpecs: undefined }, { name: "a".repeat(53) }))).toEqual({
-      metadata: [],
-      spec: [],
-    });
+    expect(said(rayCluster())).toEqual([]);
+    expect(said(rayCluster({ workerGroupSpecs: undefined }, { name: "a".repeat(53) }))).toEqual([]);
   });
 
   it.each<[string, Partial<RayClusterSpec>, RegExp]>([
@@ -37,10 +39,10 @@ describe("a RayCluster", () => {
       /^spec\.workerGroupSpecs\[0\]\.idleTimeoutSeconds: .*remove/,
     ],
     ["priorities", workers({ priority: 1 }), /^spec\.workerGroupSpecs\[0\]\.priority: .*remove/],
-    ["Redis by the back door", withEnv("RAY_REDIS_ADDRESS", "r"), /RAY_REDIS_ADDRESS.*not supported yet; remove/],
+    ["Redis by the back door", withEnv("RAY_REDIS_ADDRESS", "r"), /RAY_REDIS_ADDRESS.*not supported yet: remove/],
     ["autoscaling by the back door", withEnv("RAY_enable_autoscaler_v2", "1"), /RAY_enable_autoscaler_v2.*remove/],
   ])("that asks for what is not built, %s, is refused with the remedy", (_, spec, words) => {
-    expect(clusterSpecProblems(rayCluster(spec).spec, "spec")).toEqual([expect.stringMatching(words)]);
+    expect(said(rayCluster(spec))).toEqual([expect.stringMatching(words)]);
   });
 
   it.each<[string, Partial<RayClusterSpec>]>([
@@ -49,14 +51,14 @@ describe("a RayCluster", () => {
     ["autoscaling", { enableInTreeAutoscaling: false }],
     ["upgrades", { upgradeStrategy: { type: "None" } }],
   ])("that says no to %s is accepted", (_, spec) => {
-    expect(clusterSpecProblems(rayCluster(spec).spec, "spec")).toEqual([]);
+    expect(said(rayCluster(spec))).toEqual([]);
   });
 
   it.each<[string, Partial<RayClusterSpec>, RegExp]>([
     [
       "a head without containers",
       head({ template: { spec: { containers: [] } } }),
-      /headGroupSpec\.template\.spec\.containers/,
+      /headGroupSpec\.template\.spec\.containers: headGroupSpec should have at least one container/,
     ],
     ["a template without a spec", head({ template: {} }), /headGroupSpec\.template\.spec\.containers/],
     [
@@ -68,7 +70,11 @@ describe("a RayCluster", () => {
     ["labels as a start parameter", head({ rayStartParams: { labels: "a=b" } }), /rayStartParams\.labels/],
     ["labels that are none", workers({ labels: { "a b": "c" } }), /labels: "a b"/],
     ["label values that are none", workers({ labels: { a: "-" } }), /labels\[a\]: "-"/],
-    ["two groups of one name", workers({}, {}), /^spec\.workerGroupSpecs\[1\]\.groupName: "small".*unique/],
+    [
+      "two groups of one name",
+      workers({}, {}),
+      /^spec\.workerGroupSpecs\[1\]\.groupName: worker group names must be unique: .*"small"/,
+    ],
     ["a group without a name", workers({ groupName: "" }), /groupName/],
     ["a group named as the head's", workers({ groupName: "headgroup" }), /reserved/],
     ["a group named as no label may be", workers({ groupName: "a b" }), /groupName: "a b"/],
@@ -81,7 +87,7 @@ describe("a RayCluster", () => {
     ["a missing bound", workers({ minReplicas: undefined as unknown as number }), /both must be set/],
     ["a user name for Redis", head({ rayStartParams: { "redis-username": "u" } }), /redis-username/],
   ])("with %s is refused", (_, spec, words) => {
-    expect(clusterSpecProblems(rayCluster(spec).spec, "spec")).toEqual([expect.stringMatching(words)]);
+    expect(said(rayCluster(spec))).toEqual([expect.stringMatching(words)]);
   });
 
   it.each([
@@ -89,7 +95,7 @@ describe("a RayCluster", () => {
     ["beginning with a digit", "1a", /begin with a letter/],
     ["with a dot", "a.b", /letters, digits/],
   ])("whose name is %s is refused", (_, name, words) => {
-    expect(rayClusterProblems(rayCluster({}, { name })).metadata).toEqual([expect.stringMatching(words)]);
+    expect(said(rayCluster({}, { name }))).toEqual([expect.stringMatching(words)]);
   });
 
   it.each([
@@ -98,12 +104,12 @@ describe("a RayCluster", () => {
     ["ray.io/external-storage-namespace", "x", 1],
     ["ray.io/enable-serve-service", "true", 1],
   ])("with annotation %s: %s has %i problems", (key, value, count) => {
-    expect(rayClusterProblems(rayCluster({}, { annotations: { [key]: value } })).metadata).toHaveLength(count);
+    expect(said(rayCluster({}, { annotations: { [key]: value } }))).toHaveLength(count);
   });
 
   it("inside a RayJob is reported at its place there", () => {
-    expect(clusterSpecProblems(rayCluster({ networkPolicy: {} }).spec, "spec.rayClusterSpec")[0]).toMatch(
-      /^spec\.rayClusterSpec\.networkPolicy/,
-    );
+    expect(
+      clusterSpecViolations(rayCluster({ networkPolicy: {} }).spec, "spec.rayClusterSpec", defaultSettings)[0]?.at,
+    ).toMatch(/^spec\.rayClusterSpec\.networkPolicy/);
   });
 });

@@ -1,199 +1,371 @@
 /**
  * What a RayCluster may say, beyond what its schema already refuses.
  *
- * Answers: which fields are wrong, in words that name the field and the remedy. A field whose behaviour is not built is
- * refused here, never ignored.
- * May not: look at anything but the object.
+ * Answers: which fields are wrong, each with what is wrong and the remedy. A field whose behaviour is not built is refused
+ * here, never ignored.
+ * May not: look at anything but the object and the settings.
+ *
+ * To add a rule, add an entry to the table of its subject: the object's metadata, its annotations, a spec (which may
+ * stand in a RayJob: there `at` is relative to it), any group, the head's group, a worker group. `kuberay` marks words that
+ * are KubeRay's, to the letter.
  */
 import type { PodTemplateSpec } from "../../api/kubernetes.ts";
 import { ANNOTATION, GROUP } from "../../api/labels.ts";
 import { quantityValue } from "../../api/quantity.ts";
 import type { HeadGroupSpec, RayCluster, RayClusterSpec, WorkerGroupSpec } from "../../api/raycluster.ts";
+import type { Settings } from "../settings.ts";
+import { check, type Finding, type Rule, type Violation } from "../validation.ts";
 
 /** A name, the random end of a RayJob's cluster and the suffix of a Service fit a DNS label (63) together. */
 const MAX_NAME = 53;
-const MAX_MESSAGE = 1024;
 
-/** One sentence for each mistake, beginning with the field. Empty when the cluster may be acted upon. */
-export function rayClusterProblems(cluster: RayCluster): { metadata: string[]; spec: string[] } {
-  return { metadata: metadataProblems(cluster), spec: clusterSpecProblems(cluster.spec, "spec") };
-}
-
-/** Mistakes of a cluster's spec, wherever it stands: `at` is its path, `spec` or a RayJob's `spec.rayClusterSpec`. */
-export function clusterSpecProblems(spec: RayClusterSpec, at: string): string[] {
-  const groups = spec.workerGroupSpecs ?? [];
+/** Every violation, in the order metadata, spec. Empty when the cluster may be acted upon. */
+export function rayClusterViolations(cluster: RayCluster, settings: Settings): Violation[] {
   return [
-    ...notBuilt.filter(({ used }) => used(spec)).map(({ field, remedy }) => `${at}.${field}: ${remedy}`),
-    ...groupProblems(spec.headGroupSpec, `${at}.headGroupSpec`),
-    ...headProblems(spec.headGroupSpec, `${at}.headGroupSpec`),
-    ...groups.flatMap((group, index) => workerProblems(group, groups, `${at}.workerGroupSpecs[${index}]`)),
+    ...check(metadataRules, cluster, settings),
+    ...rayClusterAnnotationViolations(cluster.metadata.annotations, settings),
+    ...(cluster.spec ? clusterSpecViolations(cluster.spec, "spec", settings) : []),
   ];
 }
 
-/** All mistakes as one text of bounded length, for a status or an event. */
-export const inOneText = (problems: readonly string[]): string => problems.join("; ").slice(0, MAX_MESSAGE);
+/** Those of a RayCluster's annotations, which it has from its RayJob, if one made it. */
+export function rayClusterAnnotationViolations(
+  annotations: Readonly<Record<string, string>> | undefined,
+  settings: Settings,
+): Violation[] {
+  return check(annotationRules, annotations ?? {}, settings);
+}
+
+/** Violations of a cluster's spec, wherever it stands: `at` is its path, `spec` or a RayJob's `spec.rayClusterSpec`. */
+export function clusterSpecViolations(spec: RayClusterSpec, at: string, settings: Settings): Violation[] {
+  const { headGroupSpec: head, workerGroupSpecs = [] } = spec;
+  const below = (path: string, found: readonly Violation[]) =>
+    found.map((one) => ({ ...one, at: one.at === "" ? path : `${path}.${one.at}` }));
+  const ofHead = head ? [...check(groupRules, head, settings), ...check(headRules, head, settings)] : [];
+  const ofWorkers = workerGroupSpecs.flatMap((group, index) =>
+    below(`workerGroupSpecs[${index}]`, [
+      ...check(groupRules, group, settings),
+      ...check(workerRules, { group, all: workerGroupSpecs }, settings),
+    ]),
+  );
+  return below(at, [...check(specRules, spec, settings), ...below("headGroupSpec", ofHead), ...ofWorkers]);
+}
+
+const metadataRules: readonly Rule<RayCluster>[] = [
+  {
+    name: "name-length",
+    find: ({ metadata: { name = "" } }) =>
+      name.length <= MAX_NAME
+        ? []
+        : [
+            {
+              at: "metadata.name",
+              text: `RayCluster name should be no more than ${MAX_NAME} characters, but has ${name.length} characters`,
+              remedy: "shorten it; the names of Pods and Services begin with it",
+            },
+          ],
+  },
+  {
+    name: "name-dns-1035",
+    at: "metadata.name",
+    broken: ({ metadata: { name = "" } }) => !/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name),
+    text: "RayCluster name should be a valid DNS1035 label",
+    remedy: "use lower-case letters, digits and '-', begin with a letter and end with a letter or digit",
+  },
+];
 
 const NO_AUTOSCALING = "autoscaling is not supported yet";
+const NO_FAULT_TOLERANCE = "fault tolerance of the GCS is not supported yet";
 
-const notBuilt: readonly { field: string; used: (spec: RayClusterSpec) => boolean; remedy: string }[] = [
+const annotation = (
+  name: string,
+  key: string,
+  used: (value: string) => boolean,
+  text: string,
+  remedy: string,
+): Rule<Readonly<Record<string, string>>> => ({
+  name,
+  at: `metadata.annotations[${key}]`,
+  broken: (annotations) => annotations[key] !== undefined && used(annotations[key]),
+  text,
+  remedy,
+});
+
+const annotationRules: readonly Rule<Readonly<Record<string, string>>>[] = [
+  annotation(
+    "ft-enabled-not-built",
+    ANNOTATION.ftEnabled,
+    (value) => value.toLowerCase() === "true",
+    NO_FAULT_TOLERANCE,
+    "remove it",
+  ),
+  annotation(
+    "external-storage-namespace-not-built",
+    ANNOTATION.externalStorageNamespace,
+    () => true,
+    NO_FAULT_TOLERANCE,
+    "remove it",
+  ),
+  annotation(
+    "serve-service-not-built",
+    ANNOTATION.enableServeService,
+    (value) => value === "true",
+    "the Service for Ray Serve is not supported yet",
+    "remove it and create one yourself",
+  ),
+];
+
+const specRules: readonly Rule<RayClusterSpec>[] = [
   {
-    field: "enableInTreeAutoscaling",
-    used: (spec) => spec.enableInTreeAutoscaling === true,
-    remedy: `${NO_AUTOSCALING}; remove it and set replicas of the worker groups`,
+    name: "autoscaling-not-built",
+    at: "enableInTreeAutoscaling",
+    broken: (spec) => spec.enableInTreeAutoscaling === true,
+    text: NO_AUTOSCALING,
+    remedy: "remove it and set replicas of the worker groups",
   },
   {
-    field: "autoscalerOptions",
-    used: (spec) => spec.autoscalerOptions !== undefined,
-    remedy: `${NO_AUTOSCALING}; remove it`,
+    name: "autoscaler-options-not-built",
+    at: "autoscalerOptions",
+    broken: (spec) => spec.autoscalerOptions !== undefined,
+    text: NO_AUTOSCALING,
+    remedy: "remove it",
   },
   {
-    field: "gcsFaultToleranceOptions",
-    used: (spec) => spec.gcsFaultToleranceOptions !== undefined,
-    remedy: "fault tolerance of the GCS is not supported yet; remove it",
+    name: "fault-tolerance-not-built",
+    at: "gcsFaultToleranceOptions",
+    broken: (spec) => spec.gcsFaultToleranceOptions !== undefined,
+    text: NO_FAULT_TOLERANCE,
+    remedy: "remove it",
   },
   {
-    field: "authOptions",
+    name: "auth-not-built",
+    at: "authOptions",
     // An empty mode means token, as KubeRay documents it.
-    used: (spec) => spec.authOptions !== undefined && spec.authOptions.mode !== "disabled",
-    remedy: "token authentication is not supported yet; remove it or set mode to disabled",
+    broken: (spec) => spec.authOptions !== undefined && spec.authOptions.mode !== "disabled",
+    text: "token authentication is not supported yet",
+    remedy: "remove it or set mode to disabled",
   },
   {
-    field: "tlsOptions",
-    used: (spec) => spec.tlsOptions?.enabled === true,
-    remedy: "TLS between Ray nodes is not supported yet; remove it",
+    name: "tls-not-built",
+    at: "tlsOptions",
+    broken: (spec) => spec.tlsOptions?.enabled === true,
+    text: "TLS between Ray nodes is not supported yet",
+    remedy: "remove it",
   },
   {
-    field: "networkPolicy",
-    used: (spec) => spec.networkPolicy !== undefined,
-    remedy: "generated NetworkPolicies are not supported yet; remove it and create them yourself",
+    name: "network-policy-not-built",
+    at: "networkPolicy",
+    broken: (spec) => spec.networkPolicy !== undefined,
+    text: "generated NetworkPolicies are not supported yet",
+    remedy: "remove it and create them yourself",
   },
   {
-    field: "historyServerOptions",
-    used: (spec) => spec.historyServerOptions !== undefined,
-    remedy: "the history server's collector is not supported yet; remove it",
+    name: "history-server-not-built",
+    at: "historyServerOptions",
+    broken: (spec) => spec.historyServerOptions !== undefined,
+    text: "the history server's collector is not supported yet",
+    remedy: "remove it",
   },
   {
-    field: "upgradeStrategy.type",
-    used: (spec) => spec.upgradeStrategy?.type === "Recreate",
-    remedy: "Recreate is not supported yet; use None and replace the RayCluster to change its Pods",
-  },
-  {
-    field: "headGroupSpec.enableIngress",
-    used: (spec) => spec.headGroupSpec.enableIngress === true,
-    remedy: "generated Ingresses are not supported yet; remove it and create one for the head Service yourself",
+    name: "upgrade-recreate-not-built",
+    at: "upgradeStrategy.type",
+    broken: (spec) => spec.upgradeStrategy?.type === "Recreate",
+    text: "Recreate is not supported yet",
+    remedy: "use None and replace the RayCluster to change its Pods",
   },
 ];
 
-const annotationsNotBuilt: readonly { key: string; used: (value: string) => boolean; remedy: string }[] = [
-  {
-    key: ANNOTATION.ftEnabled,
-    used: (value) => value.toLowerCase() === "true",
-    remedy: "fault tolerance of the GCS is not supported yet; remove it",
-  },
-  {
-    key: ANNOTATION.externalStorageNamespace,
-    used: () => true,
-    remedy: "fault tolerance of the GCS is not supported yet; remove it",
-  },
-  {
-    key: ANNOTATION.enableServeService,
-    used: (value) => value === "true",
-    remedy: "the Service for Ray Serve is not supported yet; remove it and create one yourself",
-  },
-];
-
-function metadataProblems({ metadata }: RayCluster): string[] {
-  const problems: string[] = [];
-  const name = metadata.name ?? "";
-  if (name.length > MAX_NAME) {
-    problems.push(
-      `metadata.name: has ${name.length} characters; at most ${MAX_NAME} leave room for the names of Pods and Services`,
-    );
-  }
-  if (!/^[a-z]([-a-z0-9]*[a-z0-9])?$/.test(name)) {
-    problems.push(
-      `metadata.name: must consist of lower-case letters, digits and '-', begin with a letter and end with a letter or digit`,
-    );
-  }
-  for (const { key, used, remedy } of annotationsNotBuilt) {
-    const value = metadata.annotations?.[key];
-    if (value !== undefined && used(value)) problems.push(`metadata.annotations[${key}]: ${remedy}`);
-  }
-  return problems;
-}
+type Group = HeadGroupSpec | WorkerGroupSpec;
 
 /** What holds for the head's group and for each group of workers. */
-function groupProblems(group: HeadGroupSpec | WorkerGroupSpec, at: string): string[] {
-  const problems: string[] = [];
-  const params = group.rayStartParams ?? {};
-  if (!group.template?.spec?.containers?.length) {
-    problems.push(`${at}.template.spec.containers: needs at least one container, the first of which runs Ray`);
-  }
-  const both = ["num-cpus", "num-gpus", "memory", "resources"].filter((param) => param in params);
-  if (group.resources && Object.keys(group.resources).length > 0 && both.length > 0) {
-    problems.push(
-      `${at}.resources: cannot be used together with rayStartParams ${both.join(", ")}; keep one of the two`,
-    );
-  }
-  for (const [name, amount] of Object.entries(group.resources ?? {})) {
-    if (quantityValue(amount) === undefined)
-      problems.push(`${at}.resources[${name}]: "${amount}" is not a quantity such as 2, 500m or 1Gi`);
-  }
-  if ("labels" in params) problems.push(`${at}.rayStartParams.labels: set the group's labels field instead`);
-  for (const [key, value] of Object.entries(group.labels ?? {})) {
-    if (!isLabelKey(key)) problems.push(`${at}.labels: "${key}" is not a valid label key`);
-    if (!isLabelValue(value)) problems.push(`${at}.labels[${key}]: "${value}" is not a valid label value`);
-  }
-  return problems;
+const groupRules: readonly Rule<Group>[] = [
+  {
+    name: "group-has-container",
+    kuberay: "prefixed",
+    find: (group) =>
+      group.template?.spec?.containers?.length
+        ? []
+        : [
+            {
+              at: "template.spec.containers",
+              text: `${"groupName" in group ? "workerGroupSpec" : "headGroupSpec"} should have at least one container`,
+              remedy: "add one; the first runs Ray",
+            },
+          ],
+  },
+  {
+    name: "resources-given-once",
+    find: ({ resources = {}, rayStartParams = {} }) => {
+      const both = ["num-cpus", "num-gpus", "memory", "resources"].filter((param) => param in rayStartParams);
+      return Object.keys(resources).length === 0 || both.length === 0
+        ? []
+        : [
+            {
+              at: "resources",
+              text: `cannot be used together with rayStartParams ${both.join(", ")}`,
+              remedy: "keep one of the two",
+            },
+          ];
+    },
+  },
+  {
+    name: "resources-are-quantities",
+    find: ({ resources = {} }) =>
+      Object.entries(resources)
+        .filter(([, amount]) => quantityValue(amount) === undefined)
+        .map(([name, amount]) => ({
+          at: `resources[${name}]`,
+          text: `"${amount}" is not a quantity`,
+          remedy: "write it like 2, 500m or 1Gi",
+        })),
+  },
+  {
+    name: "labels-not-in-start-parameters",
+    at: "rayStartParams.labels",
+    broken: ({ rayStartParams = {} }) => "labels" in rayStartParams,
+    text: "labels are not given to Ray as a start parameter",
+    remedy: "set the group's labels field instead",
+  },
+  {
+    name: "label-keys-valid",
+    find: ({ labels = {} }) =>
+      Object.keys(labels)
+        .filter((key) => !isLabelKey(key))
+        .map((key) => ({ at: "labels", text: `"${key}" is not a valid label key`, remedy: KEY_REMEDY })),
+  },
+  {
+    name: "label-values-valid",
+    find: ({ labels = {} }) =>
+      Object.entries(labels)
+        .filter(([, value]) => !isLabelValue(value))
+        .map(([key, value]) => ({
+          at: `labels[${key}]`,
+          text: `"${value}" is not a valid label value`,
+          remedy: LABEL_REMEDY,
+        })),
+  },
+];
+
+const headRules: readonly Rule<HeadGroupSpec>[] = [
+  {
+    name: "ingress-not-built",
+    at: "enableIngress",
+    broken: (head) => head.enableIngress === true,
+    text: "generated Ingresses are not supported yet",
+    remedy: "remove it and create one for the head Service yourself",
+  },
+  {
+    name: "redis-address-not-built",
+    at: "template",
+    broken: ({ template }) => "RAY_REDIS_ADDRESS" in rayEnv(template),
+    text: `RAY_REDIS_ADDRESS asks for fault tolerance of the GCS, which is not supported yet`,
+    remedy: "remove it",
+  },
+  {
+    name: "redis-username-not-built",
+    at: "",
+    broken: ({ template, rayStartParams = {} }) =>
+      "redis-username" in rayStartParams || "REDIS_USERNAME" in rayEnv(template),
+    text: "redis-username and REDIS_USERNAME belong to fault tolerance of the GCS, which is not supported yet",
+    remedy: "remove them",
+  },
+  {
+    name: "autoscaler-v2-not-built",
+    at: "template",
+    broken: ({ template }) => ["1", "true"].includes(rayEnv(template)["RAY_enable_autoscaler_v2"]?.toLowerCase() ?? ""),
+    text: `RAY_enable_autoscaler_v2: ${NO_AUTOSCALING}`,
+    remedy: "remove it",
+  },
+];
+
+interface WorkerGroup {
+  readonly group: WorkerGroupSpec;
+  readonly all: readonly WorkerGroupSpec[];
 }
 
-function headProblems(group: HeadGroupSpec, at: string): string[] {
-  const problems: string[] = [];
-  const env = rayEnv(group.template);
-  if ("RAY_REDIS_ADDRESS" in env) {
-    problems.push(
-      `${at}.template: RAY_REDIS_ADDRESS asks for fault tolerance of the GCS, which is not supported yet; remove it`,
-    );
-  }
-  if ("redis-username" in (group.rayStartParams ?? {}) || "REDIS_USERNAME" in env) {
-    problems.push(
-      `${at}: redis-username and REDIS_USERNAME belong to fault tolerance of the GCS, which is not supported yet; remove them`,
-    );
-  }
-  if (["1", "true"].includes(env["RAY_enable_autoscaler_v2"]?.toLowerCase() ?? "")) {
-    problems.push(`${at}.template: RAY_enable_autoscaler_v2: ${NO_AUTOSCALING}; remove it`);
-  }
-  return problems;
-}
+const LABEL_REMEDY = "use letters, digits, '-', '_' and '.', at most 63, a letter or digit at both ends";
+const KEY_REMEDY = `${LABEL_REMEDY}; a DNS name and '/' may stand before it`;
 
-function workerProblems(group: WorkerGroupSpec, all: readonly WorkerGroupSpec[], at: string): string[] {
-  const { groupName, minReplicas, maxReplicas } = group;
-  const problems = groupProblems(group, at);
-  const say = (field: string, words: string) => problems.push(`${at}.${field}: ${words}`);
-  if (!groupName || !isLabelValue(groupName)) {
-    say(
-      "groupName",
-      `"${groupName}" must be a valid label value: letters, digits, '-', '_' and '.', at most 63, a letter or digit at both ends`,
-    );
-  }
-  if (Object.values(GROUP).some((reserved) => reserved === groupName)) {
-    say("groupName", `"${groupName}" is reserved; choose another`);
-  }
-  if (all.find((other) => other.groupName === groupName) !== group) {
-    say("groupName", `"${groupName}" is the name of an earlier group; worker group names must be unique`);
-  }
-  if (minReplicas === undefined || maxReplicas === undefined) {
-    say("minReplicas, maxReplicas", "both must be set");
-  } else {
-    if (minReplicas < 0 || maxReplicas < 0) say("minReplicas, maxReplicas", "must not be negative");
-    if (minReplicas > maxReplicas) say("minReplicas", `${minReplicas} is larger than maxReplicas, ${maxReplicas}`);
-  }
-  if ((group.numOfHosts ?? 1) > 1)
-    say("numOfHosts", "groups of several hosts a replica are not supported yet; set it to 1 and raise replicas");
-  if (group.idleTimeoutSeconds !== undefined) say("idleTimeoutSeconds", `${NO_AUTOSCALING}; remove it`);
-  if (group.priority) say("priority", `${NO_AUTOSCALING}; remove it`);
-  return problems;
-}
+const say = (at: string, text: string, remedy: string): Finding => ({ at, text, remedy });
+
+const workerRules: readonly Rule<WorkerGroup>[] = [
+  {
+    name: "group-name-valid",
+    find: ({ group: { groupName } }) =>
+      groupName && isLabelValue(groupName)
+        ? []
+        : [say("groupName", `"${groupName ?? ""}" must be a valid label value`, LABEL_REMEDY)],
+  },
+  {
+    name: "group-name-not-reserved",
+    find: ({ group: { groupName } }) =>
+      Object.values(GROUP).some((reserved) => reserved === groupName)
+        ? [say("groupName", `"${groupName}" is reserved`, "choose another")]
+        : [],
+  },
+  {
+    name: "group-name-unique",
+    kuberay: "prefixed",
+    find: ({ group, all }) =>
+      all.find((other) => other.groupName === group.groupName) === group
+        ? []
+        : [
+            say(
+              "groupName",
+              "worker group names must be unique",
+              `rename it; "${group.groupName}" is the name of an earlier group`,
+            ),
+          ],
+  },
+  {
+    name: "group-has-bounds",
+    at: "minReplicas, maxReplicas",
+    broken: ({ group }) => group.minReplicas === undefined || group.maxReplicas === undefined,
+    text: "both must be set",
+    remedy: "without autoscaling set both to replicas",
+  },
+  {
+    name: "group-bounds-not-negative",
+    at: "minReplicas, maxReplicas",
+    broken: ({ group: { minReplicas = 0, maxReplicas = 0 } }) => minReplicas < 0 || maxReplicas < 0,
+    text: "must not be negative",
+    remedy: "set both to 0 or more",
+  },
+  {
+    name: "group-bounds-in-order",
+    find: ({ group: { minReplicas, maxReplicas } }) =>
+      minReplicas === undefined || maxReplicas === undefined || minReplicas <= maxReplicas
+        ? []
+        : [
+            say(
+              "minReplicas",
+              `${minReplicas} is larger than maxReplicas, ${maxReplicas}`,
+              "lower it, or raise maxReplicas",
+            ),
+          ],
+  },
+  {
+    name: "multi-host-not-built",
+    at: "numOfHosts",
+    broken: ({ group }) => (group.numOfHosts ?? 1) > 1,
+    text: "groups of several hosts a replica are not supported yet",
+    remedy: "set it to 1 and raise replicas",
+  },
+  {
+    name: "group-idle-timeout-not-built",
+    at: "idleTimeoutSeconds",
+    broken: ({ group }) => group.idleTimeoutSeconds !== undefined,
+    text: NO_AUTOSCALING,
+    remedy: "remove it",
+  },
+  {
+    name: "group-priority-not-built",
+    at: "priority",
+    broken: ({ group }) => Boolean(group.priority),
+    text: NO_AUTOSCALING,
+    remedy: "remove it",
+  },
+];
 
 /** Literal variables of the Ray container; those from elsewhere have an empty value. */
 function rayEnv(template: PodTemplateSpec | undefined): Record<string, string> {

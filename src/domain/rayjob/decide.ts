@@ -104,7 +104,7 @@ function withSpecVerdict(observed: ObservedRayJob, decision: Decision<RayCommand
   const isTakenBack = before.jobDeploymentStatus === "Suspended" && wantsSuspension(job) && known?.status === "False";
   if (decision.ask || !(UNDER_WAY.includes(before.jobDeploymentStatus) || isTakenBack)) return decision;
   if (known && before.observedGeneration === job.metadata.generation) return decision;
-  const problem = validateRayJob(job);
+  const problem = validateRayJob(job, observed.settings);
   const status = decision.status ?? before;
   const told = problem
     ? withCondition(status, now, "SpecValid", false, "Invalid", problem.text)

@@ -247,8 +247,8 @@ function deleting({ job, record, remnants }: Seen): Story {
   };
 }
 
-function fresh({ job, remnants, status, now }: Seen): Story {
-  const problem = validateRayJob(job);
+function fresh({ job, remnants, settings, status, now }: Seen): Story {
+  const problem = validateRayJob(job, settings);
   const age = since(fromWire(job.metadata.creationTimestamp) ?? now, now);
   const unknown = status.jobDeploymentStatus ? `Its phase, ${status.jobDeploymentStatus}, is of another version. ` : "";
   return {

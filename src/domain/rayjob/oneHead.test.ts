@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
+import { defaultSettings } from "../settings.ts";
 import {
   at,
   conditionOf,
@@ -45,13 +46,17 @@ const policy = (restartPolicy: string | undefined): RayJobSpec["rayClusterSpec"]
 
 it("another restartPolicy in the head's template is refused, and Never is not", () => {
   for (const restartPolicy of ["Always", "OnFailure"]) {
-    expect(validateRayJob(rayJob({ ...BLOCKING, rayClusterSpec: policy(restartPolicy) }))?.text).toContain(
-      `rayClusterSpec.headGroupSpec.template.spec.restartPolicy must be Never or absent with retryStrategy.type BlockingRecreate`,
+    expect(
+      validateRayJob(rayJob({ ...BLOCKING, rayClusterSpec: policy(restartPolicy) }), defaultSettings)?.text,
+    ).toContain(
+      `rayClusterSpec.headGroupSpec.template.spec.restartPolicy: must be Never or absent with retryStrategy.type BlockingRecreate`,
     );
-    expect(validateRayJob(rayJob({ rayClusterSpec: policy(restartPolicy) }))).toBeUndefined();
+    expect(validateRayJob(rayJob({ rayClusterSpec: policy(restartPolicy) }), defaultSettings)).toBeUndefined();
   }
   for (const restartPolicy of ["Never", undefined]) {
-    expect(validateRayJob(rayJob({ ...BLOCKING, rayClusterSpec: policy(restartPolicy) }))).toBeUndefined();
+    expect(
+      validateRayJob(rayJob({ ...BLOCKING, rayClusterSpec: policy(restartPolicy) }), defaultSettings),
+    ).toBeUndefined();
   }
 });
 

@@ -46,7 +46,7 @@ function next(observed: ObservedRayJob, why: string, now: Instant): Decision<Ray
   const after = { ...observed, job: { ...observed.job, status } };
   const also = (decision: Decision<RayCommand>) => ({ ...decision, events: [...events, ...decision.events] });
   if (wantsSuspension(observed.job)) return also(becomeSuspended(after, status, now));
-  const problem = validateRayJob(observed.job);
+  const problem = validateRayJob(observed.job, observed.settings);
   if (!problem) return also(beginAttempt(after, now));
   const message = `The next attempt waits for a valid spec. ${problem.text}`;
   return also({

@@ -49,7 +49,7 @@ const STRANGER_PATROL = seconds(30);
 /** No attempt under way: a new RayJob, one whose spec was refused, or one that is suspended and shall go on. */
 export function begin(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
   const { job } = observed;
-  const problem = validateRayJob(job);
+  const problem = validateRayJob(job, observed.settings);
   const started = nextNumber(observed) > 0 || currentRecord(observed) !== undefined;
   if (problem && started && statusOf(job).jobDeploymentStatus === "Suspended")
     return staySuspended(observed, problem, now);
@@ -281,7 +281,7 @@ function makeCluster(
   ];
   const [jobs, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
   // An edit that cannot be run waits here, too: nothing has been made from the spec yet.
-  const problem = validateRayJob(job);
+  const problem = validateRayJob(job, observed.settings);
   const hadHead = isSidecar(record) && record.submissionStartTime !== undefined;
   if (problem && !hadHead) return { summary: problem.text, effects: [], status, events: [] };
   if (!job.spec.rayClusterSpec && !hadHead) {

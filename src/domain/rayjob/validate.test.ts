@@ -1,11 +1,14 @@
 // Which RayJobs are refused, and in which words.
 import { describe, expect, it } from "vitest";
-import type { RayJobSpec } from "../../api/rayjob.ts";
+import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
 import { placed, ruleCases } from "../../api/testdata/rules.ts";
+import { workerGroup } from "../raycluster/testing.ts";
+import { defaultSettings } from "../settings.ts";
 import { isElsewhere } from "./observe.ts";
 import { rayJob } from "./testing.ts";
-import { validateRayJob } from "./validate.ts";
+import { rayJobViolations, validateRayJob as validate } from "./validate.ts";
 
+const validateRayJob = (job: RayJob) => validate(job, defaultSettings);
 const INVALID = "The RayJob spec is invalid: ";
 const template = rayJob().spec.rayClusterSpec!;
 
@@ -121,7 +124,7 @@ describe("a RayJob is refused for", () => {
 
   it.each<[string, Partial<RayJobSpec>, string]>([
     ["clusterSelector", { clusterSelector: { "ray.io/cluster": "a/b" } }, "name of a RayCluster"],
-    ["submissionMode InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
+    ["submissionMode: InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
     [
       "named ray-job-submitter",
       { submissionMode: "SidecarMode", rayClusterSpec: head({}, "ray-job-submitter") },
@@ -227,4 +230,53 @@ describe("the API server's rules, which an older CRD does not have,", () => {
   it("let nobody but MultiKueue have a RayJob; one of somebody else's is left alone", () => {
     expect(isElsewhere(rayJob({ managedBy: "someone-else" }))).toBe(true);
   });
+});
+
+describe("several mistakes", () => {
+  const job = rayJob({
+    suspend: true,
+    shutdownAfterJobFinishes: false,
+    backoffLimit: -1,
+    jobId: "a b",
+    rayClusterSpec: { ...template, networkPolicy: {}, suspend: true },
+  });
+
+  it("are all told at once, each with its field, the first in KubeRay's words and order", () => {
+    expect(rayJobViolations(job, defaultSettings).map(({ rule, at }) => `${rule} ${at}`)).toEqual([
+      "suspend-needs-shutdown spec.suspend",
+      "cluster-not-suspended spec.rayClusterSpec.suspend",
+      "network-policy-not-built spec.rayClusterSpec.networkPolicy",
+      "job-id-in-url spec.jobId",
+      "backoff-limit-not-negative spec.backoffLimit",
+    ]);
+    const text = validateRayJob(job)!.text.split("; ");
+    expect(text[0]).toMatch(/^The RayJob spec is invalid: a RayJob with shutdownAfterJobFinishes set to false/);
+    expect(text.at(-1)).toMatch(/^spec\.backoffLimit: backoffLimit must be a positive integer: set /);
+  });
+
+  it("are told in a text that a status and an event can hold, however many they are", () => {
+    const workerGroupSpecs = Array.from({ length: 40 }, () => ({ ...workerGroup(), groupName: "" }));
+    const { text } = validateRayJob(rayJob({ rayClusterSpec: { ...template, workerGroupSpecs } }))!;
+    expect(text).toHaveLength(1024);
+    expect(text.endsWith("…")).toBe(true);
+  });
+
+  it("begin with the metadata's, which the event's reason names", () => {
+    expect(validateRayJob({ ...job, metadata: { ...job.metadata, name: "1a" } })?.of).toBe("Metadata");
+  });
+});
+
+it("a job that waits for its user is not made one that waits for nobody: the mode stays InteractiveMode", () => {
+  const problem = validateRayJob(rayJob({}, { jobDeploymentStatus: "Waiting" }));
+  expect(problem?.of).toBe("Status");
+  expect(problem?.text).toContain(
+    "The RayJob status is invalid: JobDeploymentStatus cannot be `Waiting` when SubmissionMode is not InteractiveMode",
+  );
+});
+
+it("no rule stumbles over an object that is nearly empty, as an older CRD lets it pass", () => {
+  for (const spec of [undefined, {}, { rayClusterSpec: {} }, { rayClusterSpec: { workerGroupSpecs: [{}] } }]) {
+    const job = { metadata: {}, spec } as unknown as RayJob;
+    expect(rayJobViolations(job, defaultSettings).length).toBeGreaterThan(0);
+  }
 });
