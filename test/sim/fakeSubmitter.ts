@@ -1,11 +1,10 @@
 /**
- * The generated submitter as a program in a Pod: submits the job that its environment describes, follows it, ends.
+ * The submitter as a program in a Pod: submits a job, follows it, ends.
  *
- * A model of src/submitter, good enough for what the operator can see of it: when it submits, whether it does, how it
- * exits.
+ * Models, good enough for what the operator can see of them (when they submit, whether they do, how they exit): of
+ * src/submitter, which is told the job by its environment; and of `ray job submit`, as a user's own command.
  */
 import type { Pod } from "../../src/api/kubernetes.ts";
-import { SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
 import { isTerminal, type SubmitRequest } from "../../src/domain/rayjob/ray.ts";
 import { type Clock, sleep } from "../../src/machinery/clock.ts";
@@ -68,9 +67,42 @@ export async function runSubmitter(
   }
 }
 
+/** Whether a user's own command runs in the Pod, instead of the operator's program. */
+export const hasOwnCommand = (pod: Stored<Pod>): boolean =>
+  !pod.spec?.containers.some(({ env }) => env?.some(({ name }) => name === "RAYKEEPER_SUBMIT"));
+
+/** Ray's CLI: hands its job over without asking for it first, follows it, and ends as the job did. */
+export async function runOwnCommand(
+  pod: Stored<Pod>,
+  script: SubmitterScript,
+  { clock, ray, signal }: { clock: Clock; ray: RayTransport; signal: AbortSignal },
+): Promise<ContainerEnd> {
+  const { env = [], args = [] } = pod.spec!.containers[0]!;
+  const variable = (called: string) => env.find(({ name }) => name === called)?.value ?? "";
+  const [dashboard, id] = [variable("RAY_DASHBOARD_ADDRESS"), variable("RAY_JOB_SUBMISSION_ID")];
+  await sleep(clock, script.boot, signal);
+  if (script.failsEarly) return { exitCode: 1 };
+  const body = JSON.stringify({ entrypoint: args.at(-1) ?? "", submission_id: id });
+  try {
+    const { status } = await ray.request({ dashboard, method: "POST", path: "/api/jobs/", body, timeout: 15_000 });
+    signal.throwIfAborted();
+    if (status >= 300) return { exitCode: 1 };
+  } catch {
+    signal.throwIfAborted();
+    return { exitCode: 1 };
+  }
+  const asked = new Dashboard({ transport: ray, askTimeout: 5000, commandTimeout: 15_000 });
+  for (; ; await sleep(clock, 1000, signal)) {
+    const job = await asked.job(dashboard, id);
+    signal.throwIfAborted();
+    if (job.kind !== "known") return { exitCode: 1 };
+    if (isTerminal(job.info.status)) return { exitCode: job.info.status === "FAILED" ? 1 : 0 };
+  }
+}
+
 /** A sidecar is told no session: it takes its own head's. */
 function instructions(pod: Stored<Pod>): { dashboard: string; request: SubmitRequest; session?: string } {
-  const container = pod.spec?.containers.find(({ name }) => name === SUBMITTER_CONTAINER);
+  const container = pod.spec?.containers.find(({ env }) => env?.some(({ name }) => name === "RAYKEEPER_SUBMIT"));
   const env = new Map((container?.env ?? []).map(({ name, value = "" }) => [name, value.replaceAll("$$", "$")]));
   let text = env.get("RAYKEEPER_SUBMIT") ?? "";
   for (let part = 1; env.has(`RAYKEEPER_SUBMIT_${part}`); part++) text += env.get(`RAYKEEPER_SUBMIT_${part}`);

@@ -35,7 +35,7 @@ import { SimKube } from "../../src/simkube/simkube.ts";
 import { type Operator, startOperator } from "../../src/wiring.ts";
 import { FakeKubelet, type PodBehaviour, prompt } from "./fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "./fakeRay.ts";
-import { diligent, runSubmitter, type SubmitterScript } from "./fakeSubmitter.ts";
+import { diligent, hasOwnCommand, runOwnCommand, runSubmitter, type SubmitterScript } from "./fakeSubmitter.ts";
 import { Invariants } from "./invariants.ts";
 import { type Fate, type Lag, Process } from "./process.ts";
 
@@ -261,7 +261,8 @@ export class World {
     const ray: RayTransport = {
       request: (request) => this.ray.request(sidecar ? { ...request, dashboard: `${POD_ITSELF}${uid}` } : request),
     };
-    runSubmitter(pod, script, { clock: this.clock, ray, signal: gone.signal }).then(
+    const run = hasOwnCommand(pod) ? runOwnCommand : runSubmitter;
+    run(pod, script, { clock: this.clock, ray, signal: gone.signal }).then(
       (end) => (sidecar ? this.kubelet.endContainer(uid, SUBMITTER_CONTAINER, end) : this.kubelet.end(uid, end)),
       (error) => {
         if (!gone.signal.aborted) throw error;

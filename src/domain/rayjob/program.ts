@@ -1,8 +1,9 @@
 /**
- * The container that runs the submitter's program, in whichever Pod: the Kubernetes Job's, or the head's.
+ * The container that submits, in whichever Pod: the Kubernetes Job's, or the head's.
  *
  * The program is src/submitter/submit.py. All it needs reaches it as data: the request as JSON in environment variables,
- * the program as one argument. No shell reads any of it.
+ * the program as one argument. No shell reads any of it. A user's own command gets the environment that KubeRay gives.
+ * Next: submitterPod.ts for the Pod around it, sidecar.ts for the head's.
  */
 import type { Container, EnvVar } from "../../api/kubernetes.ts";
 import { SUBMITTER_CONTAINER } from "../../api/labels.ts";
@@ -24,36 +25,75 @@ export function submitterContainer(
   dashboard: string,
   settings: Settings,
 ): Container {
+  const container = { ...imageOf(ray), name: SUBMITTER_CONTAINER, resources: RESOURCES };
+  return withProgram(container, record, request, dashboard, settings);
+}
+
+/** What pulls the same image as that container. */
+export const imageOf = (ray: Container | undefined): Pick<Container, "image" | "imagePullPolicy"> => ({
+  image: ray?.image,
+  ...(ray?.imagePullPolicy ? { imagePullPolicy: ray.imagePullPolicy } : {}),
+});
+
+/** The container as it is, save that it runs the program. */
+export function withProgram(
+  container: Container,
+  record: AttemptRecord,
+  request: SubmitRequest,
+  dashboard: string,
+  settings: Settings,
+): Container {
+  const submission = asciiJSON({ ...request, session: record.raySession });
+  const chunks = submission.match(new RegExp(`.{1,${CHUNK}}`, "gs")) ?? [];
+  const told = chunks.map((value, index) => ({
+    name: index === 0 ? "RAYKEEPER_SUBMIT" : `RAYKEEPER_SUBMIT_${index}`,
+    value,
+  }));
   return {
-    name: SUBMITTER_CONTAINER,
-    image: ray?.image,
-    ...(ray?.imagePullPolicy ? { imagePullPolicy: ray.imagePullPolicy } : {}),
-    ...command(settings),
-    env: environment(record, request, dashboard),
-    resources: RESOURCES,
-    // What it said last is then in its Pod's status, and so in the RayJob's, when its log is gone.
-    terminationMessagePolicy: "FallbackToLogsOnError",
+    ...KEEPS_LAST_WORDS,
+    ...container,
+    ...command(settings, container),
+    env: withVariables(container.env, [...addresses(record, dashboard), ...told]),
   };
 }
 
+/** The container as it is, command and arguments included: it knows where to submit what, and under which id. */
+export function withOwnCommand(container: Container, record: AttemptRecord, dashboard: string): Container {
+  return { ...KEEPS_LAST_WORDS, ...container, env: withVariables(container.env, addresses(record, dashboard)) };
+}
+
+/** What it said last is then in its Pod's status, and so in the RayJob's, when its log is gone. */
+const KEEPS_LAST_WORDS: Pick<Container, "terminationMessagePolicy"> = {
+  terminationMessagePolicy: "FallbackToLogsOnError",
+};
+
+/** KubeRay's name for all submitters of an operator; as a variable of a template's container it is about that one. */
+const LOGIN_SHELL = "ENABLE_LOGIN_SHELL";
+
 /** A login shell only finds `python` (some images set PATH in a profile); the program stays an argument of its own. */
-function command(settings: Settings): { command: string[]; args: string[] } {
-  const program = literally(settings.submitterProgram);
-  return settings.loginShell
+function command(
+  { submitterProgram, loginShell }: Settings,
+  { env }: Container,
+): { command: string[]; args: string[] } {
+  const program = literally(submitterProgram);
+  const asked = env?.some(({ name, value }) => name === LOGIN_SHELL && value?.toLowerCase() === "true");
+  return loginShell || asked
     ? { command: ["/bin/bash", "-lc", `exec python -u -c "$0"`], args: [program] }
     : { command: ["python", "-u", "-c"], args: [program] };
 }
 
-function environment(record: AttemptRecord, request: SubmitRequest, dashboard: string): EnvVar[] {
-  const submission = asciiJSON({ ...request, session: record.raySession });
-  const chunks = submission.match(new RegExp(`.{1,${CHUNK}}`, "gs")) ?? [];
-  return [
-    { name: "PYTHONUNBUFFERED", value: "1" },
-    { name: "RAY_DASHBOARD_ADDRESS", value: literally(dashboard) },
-    { name: "RAY_JOB_SUBMISSION_ID", value: literally(record.jobId ?? "") },
-    ...chunks.map((value, index) => ({ name: index === 0 ? "RAYKEEPER_SUBMIT" : `RAYKEEPER_SUBMIT_${index}`, value })),
-  ];
-}
+/** KubeRay's contract with every submitter. The address has no scheme. */
+const addresses = (record: AttemptRecord, dashboard: string): EnvVar[] => [
+  { name: "PYTHONUNBUFFERED", value: "1" },
+  { name: "RAY_DASHBOARD_ADDRESS", value: literally(dashboard) },
+  { name: "RAY_JOB_SUBMISSION_ID", value: literally(record.jobId ?? "") },
+];
+
+/** Ours last, and in place of the user's of the same name, so that each name is there once. */
+const withVariables = (theirs: readonly EnvVar[] | undefined, ours: readonly EnvVar[]): EnvVar[] => [
+  ...(theirs ?? []).filter(({ name }) => !ours.some((our) => our.name === name)),
+  ...ours,
+];
 
 /** kubelet expands `$(NAME)` in arguments and variables, and makes `$` of `$$`. */
 const literally = (text: string): string => text.replaceAll("$", "$$$$");

@@ -156,6 +156,13 @@ describe("the submitter Job", () => {
     expect(JSON.stringify(job)).not.toContain("gpu");
   });
 
+  it("of a head that says nothing asks for what the documentation says, and no GPU (a submitter cloned from the head reserved one)", () => {
+    expect(container(made()).resources).toEqual({
+      requests: { cpu: "500m", memory: "200Mi" },
+      limits: { cpu: "1", memory: "1Gi" },
+    });
+  });
+
   it.each([0, 5])("is restarted as often as submitterConfig.backoffLimit says: %i", (backoffLimit) => {
     expect(made({ submitterConfig: { backoffLimit } }).spec?.backoffLimit).toBe(backoffLimit);
   });

@@ -4,9 +4,9 @@
  *
  * Answers: how it stands, whoever it is; how the Job is built.
  * May not: speak for the job. That the submitter failed is no verdict (verdict.ts).
- * Next: program.ts has the container that runs the program.
+ * Next: submitterPod.ts has its Pod, program.ts the container that runs the program.
  */
-import type { Job, Pod, PodSpec } from "../../api/kubernetes.ts";
+import type { ContainerStatus, Job, Pod } from "../../api/kubernetes.ts";
 import { CREATED_BY, LABEL } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
@@ -19,10 +19,10 @@ import { endOfSecond, type Instant } from "../time.ts";
 import { type Found, findSubmitter, isLeaving, ownerUID } from "./children.ts";
 import { attemptAnnotations, attemptLabels, ownedBy } from "./cluster.ts";
 import type { ObservedRayJob } from "./observe.ts";
-import { submitterContainer } from "./program.ts";
 import type { SubmitRequest } from "./ray.ts";
 import { sidecarState } from "./sidecar.ts";
 import { submissionOf } from "./submission.ts";
+import { submitterPod } from "./submitterPod.ts";
 
 const DEFAULT_BACKOFF_LIMIT = 2;
 
@@ -77,7 +77,28 @@ export function submitterState(found: Found<Job>, pods: readonly Stored<Pod>[]):
     const message = pod ? `${said}. ${pod}` : said;
     return { is: "failed", object, at: endOfSecond(failed.lastTransitionTime), why: "JobFailed", message };
   }
-  return { is: "working", object, pausing: (object.status?.failed ?? 0) > 0 && !object.status?.active };
+  return { is: "working", object, pausing: isPausing(object, pods) };
+}
+
+/** Between two Pods; or, with restartPolicy OnFailure, between two starts of its container. */
+function isPausing({ metadata, status }: Stored<Job>, pods: readonly Stored<Pod>[]): boolean {
+  if ((status?.failed ?? 0) > 0 && !status?.active) return true;
+  const alive = pods.filter(
+    (pod) => ownerUID(pod) === metadata.uid && !isLeaving(pod) && pod.status?.phase === "Running",
+  );
+  return alive.length > 0 && alive.every(isDown);
+}
+
+/** The submitter's container has ended, though its Pod lives on: with others in it, or because it is started again. */
+function isDown(pod: Pod): boolean {
+  const { state, lastState } = statusOfSubmitter(pod) ?? {};
+  return !state?.running && (state?.terminated ?? lastState?.terminated) !== undefined;
+}
+
+/** Of the Pod's first container; kubelet tells of them in no order to rely on. */
+function statusOfSubmitter({ spec, status }: Pod): ContainerStatus | undefined {
+  const all = status?.containerStatuses;
+  return all?.find(({ name }) => name === spec?.containers?.[0]?.name) ?? all?.[0];
 }
 
 /** The Job's condition tells only of its limit; the Pods tell why (a program that is not there, memory, an exit code). */
@@ -86,7 +107,7 @@ function lastWordsOf(job: Stored<Job>, pods: readonly Stored<Pod>[]): string | u
     .filter((pod) => ownerUID(pod) === job.metadata.uid)
     .sort((one, other) => one.metadata.creationTimestamp.localeCompare(other.metadata.creationTimestamp))
     .flatMap((pod) => {
-      const status = pod.status?.containerStatuses?.[0];
+      const status = statusOfSubmitter(pod);
       const end = status?.state?.terminated ?? status?.lastState?.terminated ?? status?.state?.waiting;
       if (!end) return [];
       const exit = "exitCode" in end && end.exitCode !== undefined ? `, exit code ${end.exitCode}` : "";
@@ -130,16 +151,23 @@ export function createSubmitter(
     [LABEL.createdBy]: CREATED_BY,
     ...attemptLabels(job, record),
   };
+  const annotations = attemptAnnotations(record);
+  const { submitterConfig, submitterPodTemplate } = submissionOf(job.spec, record, cluster);
   const object: Job & KubeObject & { kind: "Job"; apiVersion: string } = {
     apiVersion: "batch/v1",
     kind: "Job",
-    metadata: { name, namespace, labels, annotations: attemptAnnotations(record), ownerReferences: [ownedBy(job)] },
+    metadata: { name, namespace, labels, annotations, ownerReferences: [ownedBy(job)] },
     spec: {
-      backoffLimit: submissionOf(job.spec, record, cluster).submitterConfig?.backoffLimit ?? DEFAULT_BACKOFF_LIMIT,
-      template: {
-        metadata: { labels, annotations: attemptAnnotations(record) },
-        spec: podSpec(cluster, record, request, dashboard, settings),
-      },
+      backoffLimit: submitterConfig?.backoffLimit ?? DEFAULT_BACKOFF_LIMIT,
+      template: submitterPod(
+        submitterPodTemplate,
+        { labels, annotations },
+        cluster,
+        record,
+        request,
+        dashboard,
+        settings,
+      ),
     },
   };
   const place = `${namespace}/${name}`;
@@ -159,26 +187,6 @@ export function createSubmitter(
       action: "Create",
       note: `Failed to create new Kubernetes Job ${place}: {error}`,
     },
-  };
-}
-
-/**
- * From the head's template come the image, what pulls it and the account; not its GPUs, selectors or mounts: the
- * submitter is small and may run anywhere.
- */
-function podSpec(
-  cluster: RayCluster,
-  record: AttemptRecord,
-  request: SubmitRequest,
-  dashboard: string,
-  settings: Settings,
-): PodSpec {
-  const head = cluster.spec.headGroupSpec.template.spec;
-  return {
-    restartPolicy: "Never",
-    ...(head?.imagePullSecrets ? { imagePullSecrets: head.imagePullSecrets } : {}),
-    ...(head?.serviceAccountName ? { serviceAccountName: head.serviceAccountName } : {}),
-    containers: [submitterContainer(head?.containers?.[0], record, request, dashboard, settings)],
   };
 }
 

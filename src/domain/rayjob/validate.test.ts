@@ -143,7 +143,22 @@ describe("a RayJob is refused for", () => {
     ],
     ["retryStrategy.type", { retryStrategy: { type: "Never" as "Recreate" } }, "Recreate, BlockingRecreate"],
     ["deletionStrategy", { deletionStrategy: { deletionRules: [] } }, "shutdownAfterJobFinishes"],
-    ["submitterPodTemplate", { submitterPodTemplate: { spec: { containers: [] } } }, "remove it"],
+    ["submitterPodTemplate", { submitterPodTemplate: { spec: { containers: [] } } }, "at least one container"],
+    [
+      "submitterPodTemplate.spec.restartPolicy",
+      { submitterPodTemplate: { spec: { restartPolicy: "Always", containers: [{ name: "s" }] } } },
+      "to Never, or remove it",
+    ],
+    [
+      "submitterPodTemplate.metadata.labels",
+      {
+        submitterPodTemplate: {
+          metadata: { labels: { "ray.io/node-type": "head" } },
+          spec: { containers: [{ name: "s" }] },
+        },
+      },
+      "remove the label",
+    ],
     ["submissionMode", { submissionMode: "Magic" as "HTTPMode" }, "K8sJobMode, HTTPMode, SidecarMode"],
     ["entrypoint", { entrypoint: " " }, "shell command"],
     ["entrypointResources", { entrypointResources: "[1]" }, `{"R1": 2}`],
@@ -189,6 +204,15 @@ it.each<[string, Partial<RayJobSpec>]>([
       shutdownAfterJobFinishes: false,
       suspend: true,
     },
+  ],
+  ["a template of the submitter's Pod", { submitterPodTemplate: { spec: { containers: [{ name: "s" }] } } }],
+  [
+    "no entrypoint where the submitter's own command has it",
+    { entrypoint: undefined, submitterPodTemplate: { spec: { containers: [{ name: "s", command: ["submit"] }] } } },
+  ],
+  [
+    "a template in HTTPMode, where it means nothing",
+    { submissionMode: "HTTPMode", submitterPodTemplate: { spec: { containers: [] } } },
   ],
   ["BlockingRecreate", { retryStrategy: { type: "BlockingRecreate", blockingTimeoutSeconds: 1 } }],
   ["SidecarMode", { submissionMode: "SidecarMode" }],

@@ -23,6 +23,7 @@ import type { Settings } from "../settings.ts";
 import { check, type Finding, inOneText, type Rule, sentence, type Violation } from "../validation.ts";
 import { selects } from "./records.ts";
 import { parseResources } from "./request.ts";
+import { hasOwnCommand } from "./submitterPod.ts";
 
 /** What is wrong, as a status and an event tell it. */
 export interface Problem {
@@ -66,6 +67,10 @@ const MODES = ["K8sJobMode", "HTTPMode", "SidecarMode", "InteractiveMode"];
 const headPod = (spec: RayJobSpec) => spec.rayClusterSpec?.headGroupSpec?.template?.spec;
 const isSubmitter = ({ name }: { name: string }): boolean => name === SUBMITTER_CONTAINER;
 const selected = (spec: RayJobSpec): string | undefined => spec.clusterSelector?.[LABEL.cluster];
+/** The template of the submitter's Pod, where it counts. */
+const submitterTemplate = (spec: RayJobSpec) =>
+  (spec.submissionMode ?? "K8sJobMode") === "K8sJobMode" ? spec.submitterPodTemplate : undefined;
+const submitsItself = (spec: RayJobSpec): boolean => hasOwnCommand({ submitterPodTemplate: submitterTemplate(spec) });
 const HEAD_RESTART = "spec.rayClusterSpec.headGroupSpec.template.spec.restartPolicy";
 
 const notBuilt = (
@@ -281,11 +286,31 @@ const rules: readonly Rule<RayJob>[] = [
     text: "must be a positive integer",
     remedy: "set it to 1 or more, or remove it",
   },
-  notBuilt(
-    "submitterPodTemplate",
-    ({ spec }) => spec.submitterPodTemplate !== undefined && !modeIs(spec, "SidecarMode"),
-    "remove it; the submitter takes image, pull secrets and service account from the head's template",
-  ),
+  {
+    name: "submitter-template-has-container",
+    at: "spec.submitterPodTemplate.spec.containers",
+    broken: ({ spec }) => {
+      const template = submitterTemplate(spec);
+      return template !== undefined && !template.spec?.containers?.length;
+    },
+    text: "must have at least one container, whose first is the submitter",
+    remedy: "describe it, or remove spec.submitterPodTemplate",
+  },
+  {
+    name: "submitter-template-restart-policy",
+    at: "spec.submitterPodTemplate.spec.restartPolicy",
+    broken: ({ spec }) => !["Never", "OnFailure", "", undefined].includes(submitterTemplate(spec)?.spec?.restartPolicy),
+    text: "must be Never or OnFailure, since a Kubernetes Job takes no other",
+    remedy: "set it to Never, or remove it",
+  },
+  {
+    name: "submitter-template-is-no-node",
+    at: `spec.submitterPodTemplate.metadata.labels["${LABEL.nodeType}"]`,
+    // By that label Ray's nodes are told from everything else.
+    broken: ({ spec }) => submitterTemplate(spec)?.metadata?.labels?.[LABEL.nodeType] !== undefined,
+    text: "cannot be set, since the submitter is no node of Ray",
+    remedy: "remove the label",
+  },
   {
     name: "submitter-backoff-limit-not-negative",
     at: "spec.submitterConfig.backoffLimit",
@@ -322,8 +347,8 @@ const rules: readonly Rule<RayJob>[] = [
   {
     name: "entrypoint-present",
     at: "spec.entrypoint",
-    // In InteractiveMode the user submits, and brings the entrypoint along.
-    broken: ({ spec }) => !spec.entrypoint?.trim() && !modeIs(spec, "InteractiveMode"),
+    // In InteractiveMode the user submits, and so does a submitter's command of his own: they bring the entrypoint along.
+    broken: ({ spec }) => !spec.entrypoint?.trim() && !modeIs(spec, "InteractiveMode") && !submitsItself(spec),
     text: "must not be empty",
     remedy: "give the shell command that Ray runs as the job",
   },

@@ -8,7 +8,7 @@
 import { ANNOTATION, LABEL, NODE_TYPE } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
 import type { RayCluster } from "../../../src/api/raycluster.ts";
-import type { RayJob } from "../../../src/api/rayjob.ts";
+import type { RayJob, RayJobSpec } from "../../../src/api/rayjob.ts";
 import type { Change } from "../../../src/simkube/storage.ts";
 import type { World } from "../world.ts";
 import { GIVEN_UP_MARK } from "./replica.ts";
@@ -51,7 +51,9 @@ export class Attempts {
     const owner = pod?.metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
     const cluster = this.#all(CLUSTER).find(({ metadata }) => metadata.uid === owner);
     const frozen = cluster?.metadata.annotations?.[ANNOTATION.submission];
-    const asked = frozen && (JSON.parse(frozen) as { entrypoint: string }).entrypoint;
+    const { entrypoint: asked, submitterPodTemplate } = JSON.parse(frozen ?? "{}") as Partial<RayJobSpec>;
+    // A command of the user's own says itself what it runs.
+    if (submitterPodTemplate?.spec?.containers[0]?.command) return;
     if (asked && asked !== entrypoint)
       this.#violated(`"${entrypoint}" was submitted, the attempt began with "${asked}"`);
   }

@@ -74,6 +74,12 @@ function blocking(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec>
   return life(`blocking-${name}`, end, { ...retryable, ...spec, retryStrategy }, { jobs: [failing, short], ...extra });
 }
 
+/** A template of the submitter's Pod that says it is of another attempt. */
+const claiming = (container: object): RayJobSpec["submitterPodTemplate"] => ({
+  metadata: { labels: { [LABEL.executionAttempt]: "7", [LABEL.rayJobUID]: "another" } },
+  spec: { containers: [{ name: "mine", ...container }] },
+});
+
 export const lifecycles: readonly Lifecycle[] = [
   life("success", "Complete", {}, { core: true }),
   life("success-http", "Complete", HTTP, { core: true }),
@@ -173,6 +179,7 @@ export const lifecycles: readonly Lifecycle[] = [
       ],
     },
   ),
+  life("own-template", "Complete", { ...retryable, submitterPodTemplate: claiming({}) }, { jobs: [failing, short] }),
   life("cluster-deleted", "Complete", retryable, {
     jobs: [long, short],
     script: once("Running", "delete-cluster", "running"),
@@ -248,6 +255,10 @@ export const lifecycles: readonly Lifecycle[] = [
     script: once("Running", "evict-head", "running"),
   }),
   blocking("head-lost-early", "Complete", {}, { jobs: [short], script: once("Initializing", "delete-head") }),
+  // A head that is replaced would be given the job by such a command again, which knows no session.
+  blocking("own-command", "Complete", {
+    submitterPodTemplate: claiming({ command: ["ray"], args: ["job", "submit"] }),
+  }),
   blocking("delete-at-barrier", "gone", {}, { script: [...held, ...once("Retrying", "delete")] }),
   sidecar("success", "Complete", {}, { core: true }),
   sidecar("failure", "Failed", {}, { jobs: [failing] }),

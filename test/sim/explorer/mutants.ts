@@ -48,6 +48,12 @@ export const mutants: readonly Mutant[] = [
     faults: ["evict-submitter", ...LAG],
   },
   {
+    name: "a template that says of which attempt its Pod is",
+    file: job("submitterPod"),
+    replace: [["{ ...metadata?.labels, ...marks.labels }", "{ ...marks.labels, ...metadata?.labels }"]],
+    in: ["own-template"],
+  },
+  {
     name: "children without an owner",
     file: job("cluster"),
     replace: [["ownerReferences: [ownedBy(job)],", "ownerReferences: [],"]],
