@@ -38,12 +38,14 @@ import { jobs, pods, rayClusters, rayJobs, services } from "./machinery/kube/res
 import { type Change, objectKey, type Store, trimMetadata } from "./machinery/kube/store.ts";
 import type { Transport } from "./machinery/kube/transport.ts";
 import { Elector } from "./machinery/leader.ts";
-import { describe, type Logger, type Metrics, noMetrics } from "./machinery/logger.ts";
+import { describe, type Logger } from "./machinery/logger.ts";
+import { noMetrics } from "./machinery/metrics.ts";
 import { adoptByOwner } from "./machinery/perform.ts";
 import { RayCommands } from "./ray/commands.ts";
 import { Dashboard } from "./ray/dashboard.ts";
 import { Poller } from "./ray/poller.ts";
 import type { RayTransport } from "./ray/transport.ts";
+import type { OperatorMetrics } from "./serve/catalogue.ts";
 
 export interface OperatorOptions {
   readonly transport: Transport;
@@ -51,7 +53,7 @@ export interface OperatorOptions {
   readonly config: Config;
   readonly rayTransport: RayTransport;
   readonly log: Logger;
-  readonly metrics?: Metrics;
+  readonly metrics?: OperatorMetrics;
   /** Which replica this is; unique for each start of the process. */
   readonly identity: string;
   /** The operator's own namespace, where its lease is unless the configuration says otherwise. */
@@ -69,6 +71,8 @@ export interface Operator {
   readonly done: Promise<void>;
   /** Whether the caches are filled: what `/readyz` tells. */
   readonly ready: boolean;
+  /** Whether this replica does the work. */
+  readonly leading: boolean;
   /** What it watches, for metrics to read. */
   readonly caches: Readonly<Pick<Caches, "rayJobs" | "rayClusters" | "rayPods">>;
 }
@@ -95,13 +99,21 @@ export function startOperator(options: OperatorOptions): Operator {
   const client = new KubeClient(transport, { clock, qps: config.qps, burst: config.burst, mayWrite, metrics });
   const caches = makeCaches(options, client);
   let ready = false;
+  let leading = false;
 
   const run = async () => {
     for (const informer of Object.values(caches)) informer.start(signal);
     await Promise.all(Object.values(caches).map((informer) => informer.synced()));
     ready = true;
     log.info({ identity }, "the caches are filled");
-    const work = (leading: AbortSignal) => lead({ ...options, client, caches, mayWrite, signal: leading });
+    const work = async (signal: AbortSignal) => {
+      leading = true;
+      try {
+        await lead({ ...options, client, caches, mayWrite, signal });
+      } finally {
+        leading = false;
+      }
+    };
     await (config.leaderElection.enabled ? elector.run(signal, work) : work(signal));
   };
   const done = run().catch((error) => {
@@ -122,6 +134,9 @@ export function startOperator(options: OperatorOptions): Operator {
     caches,
     get ready() {
       return ready;
+    },
+    get leading() {
+      return leading;
     },
   };
 }

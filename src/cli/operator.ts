@@ -10,13 +10,13 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { type Config, ConfigError, configFlags, configFrom } from "../config.ts";
 import { realClock } from "../machinery/clock.ts";
-import { noMetrics } from "../machinery/logger.ts";
+import { noMetrics } from "../machinery/metrics.ts";
 import { httpRayTransport } from "../ray/http.ts";
 import { proxyRayTransport } from "../ray/proxy.ts";
 import { servePages } from "../serve/http.ts";
 import { makeLog } from "../serve/log.ts";
 import { PrometheusMetrics } from "../serve/metrics.ts";
-import { RayJobMetrics, registerRayObjects } from "../serve/rayMetrics.ts";
+import { measure } from "../serve/rayMetrics.ts";
 import { SUBMITTER_PROGRAM, VERSION } from "../shipped.ts";
 import { startOperator } from "../wiring.ts";
 import { connect } from "./connect.ts";
@@ -46,7 +46,7 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     throw error;
   }
 
-  const metrics = config.enableMetrics ? new PrometheusMetrics() : undefined;
+  const metrics = config.enableMetrics ? new PrometheusMetrics({ host: new URL(server).host }) : undefined;
   const direct = config.useKubernetesProxy ? undefined : httpRayTransport();
   const running = startOperator({
     transport,
@@ -59,16 +59,7 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     namespace,
     signal: ending.signal,
   });
-  if (metrics) {
-    const { rayJobs, rayClusters, rayPods } = running.caches;
-    registerRayObjects(metrics.registry, {
-      rayJobs: rayJobs.store,
-      rayClusters: rayClusters.store,
-      rayPods: rayPods.store,
-    });
-    const rayJobMetrics = new RayJobMetrics(metrics.registry, metrics);
-    rayJobs.onChange((change) => rayJobMetrics.changed(change, realClock.now()));
-  }
+  if (metrics) measure(metrics, running, realClock);
   ending.signal.addEventListener("abort", () => log.info({}, "asked to end; finishing what is under way"));
 
   const serving = await Promise.all([

@@ -13,7 +13,8 @@ import { type Freshness, selector } from "./freshness.ts";
 import type { KubeClient } from "./kube/client.ts";
 import { isNotFound, KubeError } from "./kube/errors.ts";
 import { byKind } from "./kube/resources.ts";
-import { describe, type Logger, type Metrics, noMetrics, silent } from "./logger.ts";
+import { describe, type Logger, silent } from "./logger.ts";
+import { type Metrics, noMetrics } from "./metrics.ts";
 import { type Adoptable, adoptByOwner, type Outcome, perform } from "./perform.ts";
 import { Queue } from "./queue.ts";
 
@@ -86,6 +87,11 @@ export class Controller<Observed, External extends { do: string; why: string } =
     this.#log = options.log ?? silent;
     this.#metrics = options.metrics ?? noMetrics;
     this.#queue = new Queue({ clock: options.clock, name: options.name, metrics: options.metrics });
+    const { name: controller, workers = 1 } = options;
+    for (const result of RESULTS) this.#metrics.count("controller_runtime_reconcile_total", { controller, result }, 0);
+    this.#metrics.count("controller_runtime_reconcile_errors_total", { controller }, 0);
+    this.#metrics.gauge("controller_runtime_max_concurrent_reconciles", { controller }, workers);
+    this.#metrics.computed("controller_runtime_active_workers", { controller }, () => this.#queue.underWay);
   }
 
   /** Looks at `key` (`namespace/name`) soon, or `delay` milliseconds from now at the latest. */
@@ -228,18 +234,36 @@ export class Controller<Observed, External extends { do: string; why: string } =
 
   #report(trace: PassTrace<External>): void {
     const { clock, onPass } = this.#options;
-    const { controller, key, result } = trace;
+    const { controller, key } = trace;
+    const result = resultOf(trace);
     this.#metrics.count("controller_runtime_reconcile_total", { controller, result });
     this.#metrics.observe(
       "controller_runtime_reconcile_time_seconds",
       { controller },
       (clock.now() - trace.startedAt) / 1000,
     );
-    if (result === "failed") this.#metrics.count("controller_runtime_reconcile_errors_total", { controller });
+    if (result === "error") this.#metrics.count("controller_runtime_reconcile_errors_total", { controller });
     try {
       onPass?.(trace);
     } catch (error) {
       this.#log.error({ controller, key, err: error }, "a listener of passes failed");
     }
+  }
+}
+
+/** As controller-runtime counts them. */
+const RESULTS = ["success", "requeue_after", "requeue", "error"] as const;
+
+function resultOf({ result, decision, outcome }: PassTrace<unknown>): (typeof RESULTS)[number] {
+  switch (result) {
+    case "failed":
+      return "error";
+    case "again":
+      return outcome?.failures.every(({ kind }) => kind === "again") ? "requeue" : "error";
+    case "waiting":
+      return "requeue_after";
+    case "done":
+    case "gone":
+      return decision?.wakeAt === undefined ? "success" : "requeue_after";
   }
 }

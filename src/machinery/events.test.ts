@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { Events } from "./events.ts";
 import { KubeClient } from "./kube/client.ts";
 import { TransportError } from "./kube/transport.ts";
+import { noMetrics } from "./metrics.ts";
 import { ok, refusal, ScriptedServer, stored } from "./testing/scriptedServer.ts";
 import { VirtualClock } from "./virtualClock.ts";
 
@@ -27,7 +28,7 @@ describe("events", () => {
     clock = new VirtualClock();
     server = new ScriptedServer(clock).on(CREATE, ok(stored("event", 1), 201));
     dropped = 0;
-    const metrics = { count: () => dropped++, observe() {}, gauge() {} };
+    const metrics = { ...noMetrics, count: () => dropped++ };
     events = new Events({
       client: new KubeClient(server, { clock }),
       clock,

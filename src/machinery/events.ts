@@ -10,7 +10,8 @@ import { type KubeClient, WriteRefused } from "./kube/client.ts";
 import { isAlreadyExists, isNotFound, isUnknownOutcome, KubeError } from "./kube/errors.ts";
 import { events as eventsType } from "./kube/resources.ts";
 import { TransportError } from "./kube/transport.ts";
-import { describe, type Logger, type Metrics, noMetrics, silent } from "./logger.ts";
+import { describe, type Logger, silent } from "./logger.ts";
+import { type Metrics, noMetrics } from "./metrics.ts";
 import { RateLimit } from "./rateLimit.ts";
 
 /** What happened; domain's EventSpec is one. */
@@ -226,7 +227,7 @@ export class Events {
   }
 
   #drop(reason: string, why: string): void {
-    this.#metrics.count("events_dropped_total", { reason });
+    this.#metrics.count("raykeeper_events_dropped_total", { reason });
     this.#log.warn({ reason, why }, "an event was not recorded");
   }
 }

@@ -12,7 +12,8 @@ import type { KubeClient } from "./kube/client.ts";
 import { isNotFound } from "./kube/errors.ts";
 import { type ResourceType, resourceName } from "./kube/resources.ts";
 import { reached, type Store } from "./kube/store.ts";
-import { describe, type Logger, type Metrics, noMetrics, silent } from "./logger.ts";
+import { describe, type Logger, silent } from "./logger.ts";
+import { type Metrics, noMetrics } from "./metrics.ts";
 
 const PATIENCE = 30_000;
 
@@ -171,7 +172,7 @@ export class Freshness {
   /** Asks the server and puts the answer into the cache, ahead of the watch. */
   async #readLive({ cache, namespace, name, labels, since }: Expectation): Promise<void> {
     const resource = resourceName(cache.type);
-    this.#metrics.count("freshness_live_reads_total", { resource });
+    this.#metrics.count("raykeeper_live_reads_total", { resource });
     if (Number.isFinite(since)) {
       this.#log.warn({ resource, namespace, name }, "the cache has not shown our own write for long; reading it live");
     }

@@ -13,7 +13,8 @@ import { microTime } from "./events.ts";
 import { type KubeClient, WRITE_TIMEOUT } from "./kube/client.ts";
 import { isAlreadyExists, isConflict, isNotFound } from "./kube/errors.ts";
 import { leases } from "./kube/resources.ts";
-import { describe, type Logger, type Metrics, noMetrics, silent } from "./logger.ts";
+import { describe, type Logger, silent } from "./logger.ts";
+import { type Metrics, noMetrics } from "./metrics.ts";
 
 interface Lease extends KubeObject {
   spec?: {
@@ -76,6 +77,7 @@ export class Elector {
     };
     // Several tries must fit into the deadline, or one dead connection would cost the lease.
     const timeout = this.#options.renewDeadline / 4;
+    this.#options.metrics.gauge("leader_election_master_status", { name: this.#options.name }, 0);
     this.#client = options.client.with({ readTimeout: timeout, writeTimeout: timeout });
   }
 

@@ -1,7 +1,5 @@
 /**
- * What machinery tells whoever runs it: a log and numbers, through two narrow interfaces.
- *
- * pino's logger fits `Logger` as it is; serve/ maps `Metrics` to prom-client. Machinery imports neither.
+ * What machinery tells whoever runs it in words; in numbers: metrics.ts. pino's logger fits `Logger` as it is.
  */
 
 type Log = (fields: object, message: string) => void;
@@ -16,20 +14,6 @@ export interface Logger {
 const nothing = () => {};
 
 export const silent: Logger = { debug: nothing, info: nothing, warn: nothing, error: nothing };
-
-export type Labels = Readonly<Record<string, string>>;
-
-/** Names and labels are those of controller-runtime and client-go, so existing dashboards read them. */
-export interface Metrics {
-  /** Adds `by` (1 when absent) to a counter. */
-  count(name: string, labels: Labels, by?: number): void;
-  /** One observation of a histogram, in seconds. */
-  observe(name: string, labels: Labels, value: number): void;
-  /** Sets a gauge. */
-  gauge(name: string, labels: Labels, value: number): void;
-}
-
-export const noMetrics: Metrics = { count: nothing, observe: nothing, gauge: nothing };
 
 /** An error as one plain sentence, whatever was thrown. */
 export function describe(error: unknown): string {

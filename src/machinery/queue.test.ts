@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { noMetrics } from "./logger.ts";
+import { noMetrics } from "./metrics.ts";
 import { Queue } from "./queue.ts";
 import { settle, VirtualClock } from "./virtualClock.ts";
 

@@ -6,7 +6,7 @@
  * not hold up the others.
  */
 import type { Cancel, Clock } from "./clock.ts";
-import { type Metrics, noMetrics } from "./logger.ts";
+import { type Metrics, noMetrics } from "./metrics.ts";
 
 const FIRST_DELAY = 5;
 /** controller-runtime goes up to 1000 s. A minute is bearable for whoever waits for his job, and light enough for the server. */
@@ -14,7 +14,7 @@ const LONGEST_DELAY = 60_000;
 
 export class Queue {
   readonly #clock: Clock;
-  readonly #name: string;
+  readonly #labels: { readonly name: string; readonly controller: string };
   readonly #metrics: Metrics;
   /** Ready to be taken, in order, each with the time it became so. */
   readonly #ready = new Map<string, number>();
@@ -29,8 +29,16 @@ export class Queue {
 
   constructor(options: { readonly clock: Clock; readonly name?: string; readonly metrics?: Metrics }) {
     this.#clock = options.clock;
-    this.#name = options.name ?? "";
+    const { name = "" } = options;
+    // controller-runtime calls a queue as its controller.
+    this.#labels = { name, controller: name };
     this.#metrics = options.metrics ?? noMetrics;
+    this.#metrics.count("workqueue_adds_total", this.#labels, 0);
+    this.#metrics.count("workqueue_retries_total", this.#labels, 0);
+    this.#showDepth();
+    const since = () => [...this.#working.values()].map((at) => (this.#clock.now() - at) / 1000);
+    this.#metrics.computed("workqueue_unfinished_work_seconds", this.#labels, () => since().reduce((a, b) => a + b, 0));
+    this.#metrics.computed("workqueue_longest_running_processor_seconds", this.#labels, () => Math.max(0, ...since()));
   }
 
   /** Makes `key` ready in `delay` milliseconds; an earlier time already set stands, a later one is replaced. */
@@ -55,7 +63,7 @@ export class Queue {
   retry(key: string, atLeast = 0): number {
     const failures = this.#failures.get(key) ?? 0;
     this.#failures.set(key, failures + 1);
-    this.#metrics.count("workqueue_retries_total", { name: this.#name });
+    this.#metrics.count("workqueue_retries_total", this.#labels);
     const delay = Math.max(atLeast, Math.min(FIRST_DELAY * 2 ** Math.min(failures, 30), LONGEST_DELAY));
     this.add(key, delay);
     return delay;
@@ -83,7 +91,7 @@ export class Queue {
     this.#working.delete(key);
     if (since !== undefined) {
       const took = (this.#clock.now() - since) / 1000;
-      this.#metrics.observe("workqueue_work_duration_seconds", { name: this.#name }, took);
+      this.#metrics.observe("workqueue_work_duration_seconds", this.#labels, took);
     }
     if (this.#again.delete(key)) this.#makeReady(key);
   }
@@ -98,6 +106,11 @@ export class Queue {
     for (const give of this.#waiting.splice(0)) give(undefined);
   }
 
+  /** Keys that are taken. */
+  get underWay(): number {
+    return this.#working.size;
+  }
+
   /** Keys that are ready and not taken. */
   get depth(): number {
     return this.#ready.size;
@@ -105,7 +118,7 @@ export class Queue {
 
   #makeReady(key: string): void {
     if (this.#closed || this.#ready.has(key)) return;
-    this.#metrics.count("workqueue_adds_total", { name: this.#name });
+    this.#metrics.count("workqueue_adds_total", this.#labels);
     if (this.#working.has(key)) {
       this.#again.add(key);
       return;
@@ -122,7 +135,7 @@ export class Queue {
     // Whoever comes to look now need not come again for what was planned; the pass plans anew.
     this.#unplan(key);
     this.#working.set(key, this.#clock.now());
-    this.#metrics.observe("workqueue_queue_duration_seconds", { name: this.#name }, (this.#clock.now() - since) / 1000);
+    this.#metrics.observe("workqueue_queue_duration_seconds", this.#labels, (this.#clock.now() - since) / 1000);
     this.#showDepth();
     return key;
   }
@@ -133,6 +146,6 @@ export class Queue {
   }
 
   #showDepth(): void {
-    this.#metrics.gauge("workqueue_depth", { name: this.#name }, this.#ready.size);
+    this.#metrics.gauge("workqueue_depth", this.#labels, this.#ready.size);
   }
 }

@@ -1,109 +1,79 @@
 import { describe, expect, it } from "vitest";
-import type { Pod } from "../api/kubernetes.ts";
-import type { Stored } from "../api/object.ts";
-import type { RayCluster } from "../api/raycluster.ts";
-import type { RayJob } from "../api/rayjob.ts";
+import { METRICS } from "./catalogue.ts";
 import { PrometheusMetrics } from "./metrics.ts";
-import { RayJobMetrics, registerRayObjects } from "./rayMetrics.ts";
 
-const T0 = Date.UTC(2026, 0, 1);
-const job = (status: Record<string, unknown>, uid = "u") =>
-  ({
-    metadata: { name: "a", namespace: "ns", uid, creationTimestamp: "2026-01-01T00:00:00Z" },
-    status,
-  }) as unknown as Stored<RayJob>;
-const initializing = job({ jobDeploymentStatus: "Initializing", startTime: "2026-01-01T00:00:00Z" });
-const running = job({ jobDeploymentStatus: "Running", startTime: "2026-01-01T00:00:00Z" });
-const complete = job({
-  jobDeploymentStatus: "Complete",
-  startTime: "2026-01-01T00:00:00Z",
-  attempts: [{ number: 0, jobStatus: "SUCCEEDED" }],
-  rayJobInfo: { endTime: "2026-01-01T00:00:38Z" },
-});
+/** What dashboards and alerts made for KubeRay, controller-runtime and client-go ask for, and what Raykeeper promises. */
+const PROMISED = `
+kuberay_cluster_provisioned_duration_seconds gauge name namespace uid
+kuberay_cluster_info gauge name namespace uid owner_kind
+kuberay_cluster_condition_provisioned gauge name namespace uid condition
+kuberay_job_execution_duration_seconds gauge name namespace uid job_deployment_status retry_count
+kuberay_job_info gauge name namespace uid
+kuberay_job_deployment_status gauge name namespace uid deployment_status
+raykeeper_rayjob_attempts_total counter namespace outcome
+raykeeper_rayjob_retry_blocked_seconds histogram
+raykeeper_rayjob_phase_seconds histogram phase
+raykeeper_rayjob_verdict_lag_seconds histogram
+raykeeper_rayjob_kept_pods gauge namespace
+raykeeper_dashboard_polls_total counter result
+raykeeper_dashboard_poll_seconds histogram
+controller_runtime_reconcile_total counter controller result
+controller_runtime_reconcile_errors_total counter controller
+controller_runtime_reconcile_time_seconds histogram controller
+controller_runtime_max_concurrent_reconciles gauge controller
+controller_runtime_active_workers gauge controller
+workqueue_depth gauge name controller
+workqueue_adds_total counter name controller
+workqueue_queue_duration_seconds histogram name controller
+workqueue_work_duration_seconds histogram name controller
+workqueue_unfinished_work_seconds gauge name controller
+workqueue_longest_running_processor_seconds gauge name controller
+workqueue_retries_total counter name controller
+rest_client_requests_total counter code method host
+rest_client_request_duration_seconds histogram verb host
+leader_election_master_status gauge name
+raykeeper_watch_errors_total counter resource
+raykeeper_live_reads_total counter resource
+raykeeper_events_dropped_total counter reason
+`;
 
-describe("the machinery's numbers", () => {
+describe("the metrics", () => {
+  it("are those that are promised: names, types, labels", () => {
+    const ours = Object.entries<{ type: string; labels: readonly string[]; constant?: readonly string[] }>(METRICS).map(
+      ([name, { type, labels, constant = [] }]) => [name, type, ...labels, ...constant].join(" "),
+    );
+    expect(ours.sort()).toEqual(PROMISED.trim().split("\n").sort());
+  });
+
+  it("are all announced at the first scrape, with those of the process", async () => {
+    const text = await new PrometheusMetrics().registry.metrics();
+    for (const line of PROMISED.trim().split("\n")) {
+      const [name, type] = line.split(" ");
+      expect(text).toContain(`# TYPE ${name} ${type}\n`);
+    }
+    for (const name of ["process_resident_memory_bytes", "process_cpu_seconds_total", "process_start_time_seconds"]) {
+      expect(text).toMatch(new RegExp(`^${name} [0-9.]`, "m"));
+    }
+  });
+
   it("are served under their names, with their labels", async () => {
-    const metrics = new PrometheusMetrics();
+    const metrics = new PrometheusMetrics({ host: "kubernetes:443" });
     metrics.count("rest_client_requests_total", { method: "GET", code: "200" });
     metrics.count("rest_client_requests_total", { method: "GET", code: "200" }, 2);
-    metrics.gauge("workqueue_depth", { name: "rayjob" }, 4);
-    metrics.observe("workqueue_queue_duration_seconds", { name: "rayjob" }, 0.2);
+    metrics.gauge("workqueue_depth", { name: "rayjob", controller: "rayjob" }, 4);
+    metrics.observe("workqueue_queue_duration_seconds", { name: "rayjob", controller: "rayjob" }, 0.2);
     const text = await metrics.registry.metrics();
-    expect(text).toContain('rest_client_requests_total{method="GET",code="200"} 3');
-    expect(text).toContain('workqueue_depth{name="rayjob"} 4');
-    expect(text).toContain('workqueue_queue_duration_seconds_bucket{le="0.25",name="rayjob"} 1');
-    expect(text).toContain("process_resident_memory_bytes");
+    expect(text).toContain('rest_client_requests_total{method="GET",code="200",host="kubernetes:443"} 3');
+    expect(text).toContain('workqueue_depth{name="rayjob",controller="rayjob"} 4');
+    expect(text).toContain('workqueue_queue_duration_seconds_bucket{le="1",name="rayjob",controller="rayjob"} 1');
   });
-});
 
-describe("a RayJob's numbers", () => {
-  const follow = (...changes: [Stored<RayJob> | undefined, number][]) => {
+  it("that are computed are computed at each scrape", async () => {
     const metrics = new PrometheusMetrics();
-    const ray = new RayJobMetrics(metrics.registry, metrics);
-    let old: Stored<RayJob> | undefined;
-    for (const [now, second] of changes) {
-      ray.changed({ old, new: now }, T0 + second * 1000);
-      old = now;
-    }
-    return metrics.registry.metrics();
-  };
-
-  it("tell how long the attempt took, under KubeRay's name, and how it ended", async () => {
-    const text = await follow([initializing, 0], [running, 30], [complete, 40]);
-    expect(text).toContain(
-      'kuberay_job_execution_duration_seconds{name="a",namespace="ns",uid="u",job_deployment_status="Complete",retry_count="0"} 40',
-    );
-    expect(text).toContain('raykeeper_rayjob_attempts_total{namespace="ns",outcome="SUCCEEDED"} 1');
-    expect(text).toContain('raykeeper_rayjob_phase_seconds_sum{phase="Running"} 10');
-    expect(text).toContain("raykeeper_rayjob_verdict_lag_seconds_sum 2");
-  });
-
-  it("leave no series of a deleted RayJob", async () => {
-    const text = await follow([initializing, 0], [running, 30], [complete, 40], [undefined, 50]);
-    expect(text).not.toContain("kuberay_job_execution_duration_seconds{");
-  });
-
-  it("do not count again what had happened before this process started", async () => {
-    const text = await follow([complete, 0], [complete, 10]);
-    expect(text).not.toContain("raykeeper_rayjob_attempts_total{");
-  });
-});
-
-describe("objects listed at a scrape", () => {
-  it("show RayJobs and RayClusters as they are then", async () => {
-    const metrics = new PrometheusMetrics();
-    const jobs: Stored<RayJob>[] = [running];
-    const pods = ["u", "u", "another"].map(
-      (uid) => ({ metadata: { labels: { "ray.io/rayjob-uid": uid } } }) as unknown as Stored<Pod>,
-    );
-    const cluster = {
-      metadata: {
-        name: "c",
-        namespace: "ns",
-        uid: "v",
-        creationTimestamp: "2026-01-01T00:00:00Z",
-        ownerReferences: [{ kind: "RayJob", controller: true }],
-      },
-      status: {
-        conditions: [{ type: "RayClusterProvisioned", status: "True", lastTransitionTime: "2026-01-01T00:00:12Z" }],
-      },
-    } as unknown as Stored<RayCluster>;
-    registerRayObjects(metrics.registry, {
-      rayJobs: { list: () => jobs },
-      rayClusters: { list: () => [cluster] },
-      rayPods: { list: () => pods },
-    });
-    const text = await metrics.registry.metrics();
-    expect(text).toContain(
-      'kuberay_job_deployment_status{name="a",namespace="ns",uid="u",deployment_status="Running"} 1',
-    );
-    expect(text).toContain('kuberay_cluster_info{name="c",namespace="ns",uid="v",owner_kind="RayJob"} 1');
-    expect(text).toContain('kuberay_cluster_condition_provisioned{name="c",namespace="ns",uid="v",condition="true"} 1');
-    expect(text).toContain('kuberay_cluster_provisioned_duration_seconds{name="c",namespace="ns",uid="v"} 12');
-    expect(text).not.toContain("raykeeper_rayjob_kept_pods{");
-    jobs[0] = job({ conditions: [{ type: "ResourcesReleased", status: "False", reason: "KeptByPolicy" }] });
-    expect(await metrics.registry.metrics()).toContain('raykeeper_rayjob_kept_pods{namespace="ns"} 2');
-    jobs.length = 0;
-    expect(await metrics.registry.metrics()).not.toContain("kuberay_job_info{");
+    let working = 2;
+    metrics.computed("controller_runtime_active_workers", { controller: "rayjob" }, () => working);
+    expect(await metrics.registry.metrics()).toContain('controller_runtime_active_workers{controller="rayjob"} 2');
+    working = 0;
+    expect(await metrics.registry.metrics()).toContain('controller_runtime_active_workers{controller="rayjob"} 0');
   });
 });

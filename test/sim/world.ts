@@ -30,6 +30,8 @@ import {
 import { silent } from "../../src/machinery/logger.ts";
 import { settle, VirtualClock } from "../../src/machinery/virtualClock.ts";
 import type { RayTransport } from "../../src/ray/transport.ts";
+import type { PrometheusMetrics } from "../../src/serve/metrics.ts";
+import { measure } from "../../src/serve/rayMetrics.ts";
 import { frozen } from "../../src/simkube/json.ts";
 import { SimKube } from "../../src/simkube/simkube.ts";
 import { type Operator, startOperator } from "../../src/wiring.ts";
@@ -108,7 +110,16 @@ export class World {
   }
 
   /** Starts an operator's process. Without leader election unless `config` says otherwise: a successor starts at once. */
-  start({ config = WITHOUT_LEASE, ...meets }: { fate?: Fate; lag?: Lag; config?: Config } = {}): Running {
+  start({
+    config = WITHOUT_LEASE,
+    metrics,
+    ...meets
+  }: {
+    fate?: Fate;
+    lag?: Lag;
+    config?: Config;
+    metrics?: PrometheusMetrics;
+  } = {}): Running {
     const { transport } = this.kube;
     const process = new Process({ clock: this.clock, transport, ray: this.ray }, meets);
     const passes: PassTrace<RayCommand>[] = [];
@@ -118,9 +129,11 @@ export class World {
       clock: process.clock,
       config,
       log: silent,
+      metrics,
       identity: `operator-${this.#started.length}`,
       onPass: (trace) => passes.push(trace),
     });
+    if (metrics) measure(metrics, operator, process.clock);
     const running = { process, operator, passes };
     this.#started.push(running);
     return running;

@@ -7,7 +7,7 @@
  */
 import type { KubeObject, Stored } from "../../api/object.ts";
 import { type Clock, realClock, sleep } from "../clock.ts";
-import { type Metrics, noMetrics } from "../logger.ts";
+import { type Metrics, noMetrics } from "../metrics.ts";
 import { RateLimit } from "../rateLimit.ts";
 import { errorFrom, errorFromStatus, isTooManyRequests } from "./errors.ts";
 import { apiVersion, type ResourceType, resourcePath } from "./resources.ts";
@@ -234,8 +234,11 @@ export class KubeClient {
       allowWatchBookmarks: options.allowWatchBookmarks,
     });
     const request: KubeRequest = { method: "GET", path, query, headers: { accept: "application/json" } };
-    const stream = await this.#transport.stream(request, { signal: options.signal });
-    this.#counted("WATCH", String(stream.status));
+    const stream = await this.#transport.stream(request, { signal: options.signal }).catch((error) => {
+      if (!options.signal?.aborted) this.#counted("GET", "<error>");
+      throw error;
+    });
+    this.#counted("GET", String(stream.status));
     if (stream.status < 200 || stream.status > 299) {
       throw errorFrom({ status: stream.status, headers: stream.headers, body: stream.body }, `WATCH ${path}`);
     }
@@ -313,7 +316,7 @@ export class KubeClient {
   }
 
   #counted(method: string, code: string): void {
-    this.#metrics.count("rest_client_requests_total", { method, code });
+    this.#metrics.count("rest_client_requests_total", { code, method });
   }
 }
 

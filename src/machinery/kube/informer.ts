@@ -7,7 +7,8 @@
  */
 import type { KubeObject, Stored } from "../../api/object.ts";
 import { type Clock, sleep } from "../clock.ts";
-import { describe, type Logger, type Metrics, noMetrics, silent } from "../logger.ts";
+import { describe, type Logger, silent } from "../logger.ts";
+import { type Metrics, noMetrics } from "../metrics.ts";
 import type { KubeClient, List } from "./client.ts";
 import { isGone, KubeError } from "./errors.ts";
 import { type ResourceType, resourceName } from "./resources.ts";
@@ -120,7 +121,7 @@ export class Informer<T extends KubeObject> {
         delay = clock.now() - startedAt >= LONG_ENOUGH ? 0 : this.#longer(delay);
       } catch (error) {
         if (signal.aborted) break;
-        this.#metrics.count("reflector_errors_total", { resource: context.resource });
+        this.#metrics.count("raykeeper_watch_errors_total", { resource: context.resource });
         if (isGone(error)) {
           this.#log.info(context, "the version watched from is gone from history; listing again");
           // At once, except where a version just listed is said to be gone, again and again.
