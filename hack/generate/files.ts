@@ -1,6 +1,7 @@
 /** The generated files as text, by their path in the repository. */
 import { crds } from "../../src/api/crds.ts";
 import { crdText } from "../../src/cli/crds.ts";
+import { deployFiles } from "./deploy.ts";
 
 export function crdFiles(): Map<string, string> {
   return new Map(
@@ -9,4 +10,11 @@ export function crdFiles(): Map<string, string> {
       `# Made by \`npm run generate\` from src/api. Do not edit.\n${crdText(crd)}`,
     ]),
   );
+}
+
+/** All that `npm run generate` writes. */
+export function generatedFiles(): Map<string, string> {
+  const files = crdFiles();
+  const byName = new Map([...files].map(([path, text]) => [path.slice(path.lastIndexOf("/") + 1), text]));
+  return new Map([...files, ...deployFiles(byName)]);
 }

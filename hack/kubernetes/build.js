@@ -43,7 +43,7 @@ const SETS = {
         title: `helm ${helm}`,
         module: "helm",
         path: "helm.sh/helm/v3/cmd/helm",
-        flags: `-s -w -X helm.sh/helm/v3/internal/version.version=${helm}`,
+        flags: `-s -w ${ofHelm()}`,
       },
     ],
   },
@@ -86,6 +86,15 @@ function named(version) {
   const [major, minor] = version.slice(1).split(".");
   const at = "k8s.io/component-base/version";
   return `-X ${at}.gitVersion=${version} -X ${at}.gitMajor=${major} -X ${at}.gitMinor=${minor}`;
+}
+
+/** Its own version, and which Kubernetes it takes for granted where it speaks to none. */
+function ofHelm() {
+  const minor = pinned("helm", "k8s.io/client-go").split(".")[1];
+  const k8s = ["pkg/chartutil", "pkg/lint/rules"].map(
+    (at) => `-X helm.sh/helm/v3/${at}.k8sVersionMajor=1 -X helm.sh/helm/v3/${at}.k8sVersionMinor=${minor}`,
+  );
+  return [`-X helm.sh/helm/v3/internal/version.version=${helm}`, ...k8s].join(" ");
 }
 
 function pinned(module, dependency) {

@@ -47,7 +47,7 @@ const PATIENCE = 120_000;
 
 /** Starts it, building the programs where they are not built yet, and waits until it serves. */
 export async function startControlPlane(): Promise<ControlPlane> {
-  const programs = buildPrograms();
+  const programs = buildPrograms("control-plane");
   const folder = await temporaryFolder("control-plane");
   const running: Program[] = [];
   const close = async () => {
@@ -115,10 +115,10 @@ export async function temporaryFolder(name: string): Promise<string> {
   return mkdtempSync(join(parent, `${process.pid}-${name}-`));
 }
 
-/** The folder of the programs. Their building tells its progress on standard error. */
-function buildPrograms(): string {
+/** The folder of the programs of a set. Their building tells its progress on standard error. */
+export function buildPrograms(set: "control-plane" | "helm"): string {
   const script = fileURLToPath(new URL("../../hack/kubernetes/build.js", import.meta.url));
-  const command = ["--pdeathsig", "TERM", process.execPath, script];
+  const command = ["--pdeathsig", "TERM", process.execPath, script, set];
   return execFileSync("setpriv", command, { encoding: "utf8", stdio: ["ignore", "pipe", "inherit"] }).trim();
 }
 

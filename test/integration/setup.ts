@@ -6,7 +6,7 @@ import { KubeClient } from "../../src/machinery/kube/client.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import { customResourceDefinitions as definitions, resourcePath } from "../../src/machinery/kube/resources.ts";
-import { startControlPlane } from "./controlPlane.ts";
+import { buildPrograms, startControlPlane } from "./controlPlane.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -14,13 +14,15 @@ declare module "vitest" {
     controlPlane: string;
     /** The folder of its programs; kubectl is among them. */
     programs: string;
+    /** The folder that has helm; empty where it cannot be built. */
+    helm: string;
     /** What the API server warned of when it was given our CRDs. */
     crdWarnings: string[];
   }
 }
 
 interface Project {
-  provide(key: "controlPlane" | "programs", value: string): void;
+  provide(key: "controlPlane" | "programs" | "helm", value: string): void;
   provide(key: "crdWarnings", value: string[]): void;
 }
 
@@ -34,6 +36,7 @@ export default async function setup(project: Project): Promise<() => Promise<voi
   }
   project.provide("controlPlane", controlPlane.kubeconfig);
   project.provide("programs", controlPlane.programs);
+  project.provide("helm", helmIfPossible());
   return () => controlPlane.close();
 }
 
@@ -44,7 +47,7 @@ async function install(kubeconfig: string): Promise<string[]> {
   const folder = new URL("../../deploy/crds/", import.meta.url);
   const warnings: string[] = [];
   const waiting = new Set<string>();
-  for (const file of readdirSync(folder)) {
+  for (const file of readdirSync(folder).filter((name) => name.endsWith(".yaml"))) {
     const body = parse(readFileSync(new URL(file, folder), "utf8")) as CustomResourceDefinition;
     const answer = await transport.request({ method: "POST", path: resourcePath(definitions), body });
     if (answer.status !== 201) throw new Error(`${file} was refused: ${JSON.stringify(answer.body)}`);
@@ -60,4 +63,13 @@ async function install(kubeconfig: string): Promise<string[]> {
   }
   await transport.close();
   return warnings;
+}
+
+/** A control plane may be given (KUBEBUILDER_ASSETS) where there is no Go; Helm is always built. Why not, it says itself. */
+function helmIfPossible(): string {
+  try {
+    return buildPrograms("helm");
+  } catch {
+    return "";
+  }
 }

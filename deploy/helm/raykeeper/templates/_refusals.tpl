@@ -1,0 +1,51 @@
+{{- /*
+What cannot work is refused here, all of it at once and with the remedy: the operator would refuse most of it as well, but
+only when the one that runs has been replaced. A value that is at its default is never refused.
+*/ -}}
+{{- define "raykeeper.refuse" -}}
+{{- $not := include "raykeeper.notBuilt" . | fromYaml }}
+{{- $said := list }}
+{{- with .Values.image }}
+{{- if hasSuffix "kuberay/operator" .repository }}
+{{- $said = append $said (printf "image.repository %s is KubeRay's image. Leave image.repository and image.tag out, and upgrade with --reset-then-reuse-values rather than --reuse-values." .repository) }}
+{{- else if and (hasSuffix "raykeeper/raykeeper" .repository) (or (regexMatch "^v[0-9]" (toString .tag)) (eq (toString .tag) "nightly")) }}
+{{- $said = append $said (printf "image.tag %v is a tag of KubeRay's image. Leave image.tag out." .tag) }}
+{{- end }}
+{{- end }}
+{{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElectionEnabled) }}
+{{- $said = append $said "replicas above 1 need leaderElectionEnabled: without it all of them would act at once." }}
+{{- end }}
+{{- with .Values.batchScheduler }}
+{{- $why := get $not.fields "batchScheduler" }}
+{{- if and $why (or .enabled (not (has .name (list nil "" "default")))) }}
+{{- $said = append $said (printf "batchScheduler: %s." $why) }}
+{{- end }}
+{{- end }}
+{{- range $field, $value := omit .Values.configuration "enabled" }}
+{{- if and $value (hasKey $not.fields $field) }}
+{{- $said = append $said (printf "configuration.%s: %s." $field (get $not.fields $field)) }}
+{{- else if and $value (not $.Values.configuration.enabled) }}
+{{- $said = append $said (printf "configuration.%s has no effect without configuration.enabled. Set that to true." $field) }}
+{{- end }}
+{{- end }}
+{{- range .Values.featureGates }}
+{{- if not (hasKey $not.gates .name) }}
+{{- $said = append $said (printf "featureGates: there is no feature gate %s. Leave it out; there are %s." .name (join ", " (keys $not.gates | sortAlpha))) }}
+{{- else if eq (toString .enabled) (dig .name "value" "" $not.gates) }}
+{{- $said = append $said (printf "featureGates: %s=%v: %s." .name .enabled (dig .name "why" "" $not.gates)) }}
+{{- end }}
+{{- end }}
+{{- range .Values.env }}
+{{- if eq (toString .value | lower) (dig .name "value" "none" $not.variables) }}
+{{- $said = append $said (printf "env: %s=%v: %s." .name .value (dig .name "why" "" $not.variables)) }}
+{{- end }}
+{{- end }}
+{{- range $later := list "nodeEventForwarder" "admissionWebhooks" }}
+{{- if dig $later "enabled" false $.Values.AsMap }}
+{{- $said = append $said (printf "%s.enabled is not supported yet. Leave it out." $later) }}
+{{- end }}
+{{- end }}
+{{- if $said }}
+{{- fail (printf "\n\n  %s\n" (join "\n  " $said)) }}
+{{- end }}
+{{- end }}
