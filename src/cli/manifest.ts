@@ -34,9 +34,13 @@ export interface Manifest {
 
 /** Reads and parses a file; `-` is stdin. Throws CannotRun with file, line and column. */
 export function readManifest(file: string): Manifest {
-  let text: string;
+  return parseManifest(readText(file), file);
+}
+
+/** The text of a file; `-` is stdin. Throws CannotRun when it cannot be read. */
+export function readText(file: string): string {
   try {
-    text = readFileSync(file === "-" ? 0 : file, "utf8");
+    return readFileSync(file === "-" ? 0 : file, "utf8");
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code;
     const what =
@@ -46,14 +50,26 @@ export function readManifest(file: string): Manifest {
       "Give the path of a YAML file with a RayJob, such as examples/rayjob.yaml.",
     );
   }
-  return parseManifest(text, file);
 }
 
 export function parseManifest(text: string, file: string): Manifest {
+  const objects = parseDocuments(text, file).map((document) => toObject(document, file));
+  return sort(objects, file);
+}
+
+/** What stands in a file, whatever it is; the items of a List one by one. */
+export interface ManifestDocument {
+  readonly content: unknown;
+  readonly line: ManifestObject["line"];
+}
+
+/** Throws CannotRun with file, line and column for what is no YAML, or no mapping. */
+export function parseDocuments(text: string, file: string): ManifestDocument[] {
   const counter = new LineCounter();
-  const documents = parseAllDocuments(text, { lineCounter: counter, prettyErrors: true, uniqueKeys: true });
-  const objects: ManifestObject[] = [];
-  for (const document of "empty" in documents ? [] : documents) {
+  const parsed = parseAllDocuments(text, { lineCounter: counter, prettyErrors: true, uniqueKeys: true });
+  const at = (node: unknown) => counter.linePos((node as Node | undefined)?.range?.[0] ?? 0).line;
+  const found: ManifestDocument[] = [];
+  for (const document of "empty" in parsed ? [] : parsed) {
     const [problem] = document.errors;
     if (problem) {
       const { line, col } = problem.linePos?.[0] ?? counter.linePos(problem.pos[0]);
@@ -64,21 +80,31 @@ export function parseManifest(text: string, file: string): Manifest {
     if (!root) continue;
     const content: unknown = toValue(document, file, counter);
     if (content === null) continue;
-    const at = (node: unknown) => counter.linePos((node as Node | undefined)?.range?.[0] ?? 0).line;
-    if (!isRecord(content)) {
-      throw new CannotRun(`${file}:${at(root)}: a Kubernetes object is a mapping with apiVersion, kind and metadata`);
-    }
+    if (!isRecord(content)) throw new CannotRun(`${file}:${at(root)}: ${NO_OBJECT}`);
     if (content["kind"] === "List" && Array.isArray(content["items"]) && isMap(root)) {
       const items = root.get("items");
       content["items"].forEach((item: unknown, index) => {
         const node = isCollection(items) ? items.get(index, true) : undefined;
-        objects.push(toObject(item, node, file, at));
+        found.push({ content: item, line: (path) => at(nodeAt(node, path)) });
       });
     } else {
-      objects.push(toObject(content, root, file, at));
+      found.push({ content, line: (path) => at(nodeAt(root, path)) });
     }
   }
-  return sort(objects, file);
+  return found;
+}
+
+const NO_OBJECT = "a Kubernetes object is a mapping with apiVersion, kind and metadata";
+
+/** The node at a path such as `spec.containers[0].name`, or the nearest parent that exists. */
+function nodeAt(root: unknown, path = ""): unknown {
+  let here = root;
+  for (const key of path.match(/[^.[\]]+/g) ?? []) {
+    const next = isCollection(here) ? here.get(/^\d+$/.test(key) && !isMap(here) ? Number(key) : key, true) : undefined;
+    if (next === undefined) break;
+    here = next;
+  }
+  return here;
 }
 
 /** The document's value with its aliases resolved. Throws CannotRun for one that leads nowhere, or to far too much. */
@@ -103,20 +129,9 @@ function toValue(document: Document, file: string, counter: LineCounter): unknow
   }
 }
 
-function toObject(content: unknown, node: unknown, file: string, at: (node: unknown) => number): ManifestObject {
-  const line = (path = "") => {
-    let here: unknown = node;
-    for (const key of path.match(/[^.[\]]+/g) ?? []) {
-      const next = isCollection(here)
-        ? here.get(/^\d+$/.test(key) && !isMap(here) ? Number(key) : key, true)
-        : undefined;
-      if (next === undefined) break;
-      here = next;
-    }
-    return at(here);
-  };
+function toObject({ content, line }: ManifestDocument, file: string): ManifestObject {
   const wrong = (message: string, path = "") => new CannotRun(`${file}:${line(path)}: ${message}`);
-  if (!isRecord(content)) throw wrong("a Kubernetes object is a mapping with apiVersion, kind and metadata");
+  if (!isRecord(content)) throw wrong(NO_OBJECT);
   const { apiVersion, kind, metadata } = content;
   if (typeof kind !== "string") throw wrong("the object has no kind");
   if (typeof apiVersion !== "string") throw wrong(`the ${kind} has no apiVersion`);

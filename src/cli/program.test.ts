@@ -20,7 +20,7 @@ describe("the command line", () => {
   it("shows its commands with --help and exits 0", async () => {
     const { code, stdout } = await typed("--help");
     expect(code).toBe(0);
-    for (const command of ["run", "explain", "local", "operator", "crds", "version"])
+    for (const command of ["run", "explain", "validate", "local", "operator", "crds", "version"])
       expect(stdout).toContain(`  ${command}`);
   });
 

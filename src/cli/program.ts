@@ -13,6 +13,7 @@ import type { LocalOptions } from "./local.ts";
 import type { OperatorOptions } from "./operator.ts";
 import type { RunOptions } from "./run.ts";
 import { type Ending, listenForEnd } from "./signals.ts";
+import type { ValidateOptions } from "./validate.ts";
 import { version } from "./version.ts";
 
 /** Usage errors, and everything else that could not be run. */
@@ -91,6 +92,21 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     .option("--no-color", "plain text, also on a terminal (as does NO_COLOR)")
     .action(async (words: string[], options: ExplainOptions) =>
       done(await (await import("./explain.ts")).explainCommand(words, options)),
+    );
+
+  root
+    .command("validate")
+    .summary("tell what is wrong with the RayJobs and RayClusters of a file, without a cluster")
+    .description(
+      "Checks RayJobs and RayClusters as the API server, the webhook and the operator do: unknown fields, types, bounds, and " +
+        "every rule about what goes with what. All mistakes are told at once, each with line, field and remedy; so is what is " +
+        "allowed but surely not meant, as a warning. Objects of other kinds are passed over.\n\n" +
+        "Exit code: 0 all are valid, 1 one is not, 2 a file cannot be read or has nothing to check.",
+    )
+    .argument("<file...>", "YAML or JSON files; - for stdin")
+    .addOption(new Option("-o, --output <format>", "for programs").choices(["json"]))
+    .action(async (files: string[], options: ValidateOptions) =>
+      done(await (await import("./validate.ts")).validateCommand(files, options)),
     );
 
   const local = root
