@@ -34,18 +34,20 @@ import { Events } from "./machinery/events.ts";
 import { Freshness } from "./machinery/freshness.ts";
 import { KubeClient, WRITE_TIMEOUT } from "./machinery/kube/client.ts";
 import { Informer } from "./machinery/kube/informer.ts";
-import { jobs, pods, rayClusters, rayJobs, services } from "./machinery/kube/resources.ts";
+import { jobs, pods, rayClusters, rayJobs, resourceName, services } from "./machinery/kube/resources.ts";
 import { type Change, objectKey, type Store, trimMetadata } from "./machinery/kube/store.ts";
 import type { Transport } from "./machinery/kube/transport.ts";
 import { Elector } from "./machinery/leader.ts";
 import { describe, type Logger } from "./machinery/logger.ts";
 import { noMetrics } from "./machinery/metrics.ts";
 import { adoptByOwner } from "./machinery/perform.ts";
+import type { Vitals } from "./machinery/vitals.ts";
 import { RayCommands } from "./ray/commands.ts";
 import { Dashboard } from "./ray/dashboard.ts";
 import { Poller } from "./ray/poller.ts";
 import type { RayTransport } from "./ray/transport.ts";
 import type { OperatorMetrics } from "./serve/catalogue.ts";
+import type { Check } from "./serve/health.ts";
 
 export interface OperatorOptions {
   readonly transport: Transport;
@@ -54,6 +56,8 @@ export interface OperatorOptions {
   readonly rayTransport: RayTransport;
   readonly log: Logger;
   readonly metrics?: OperatorMetrics;
+  /** Told by every part that must never stop. */
+  readonly vitals?: Vitals;
   /** Which replica this is; unique for each start of the process. */
   readonly identity: string;
   /** The operator's own namespace, where its lease is unless the configuration says otherwise. */
@@ -69,7 +73,9 @@ export interface Operator {
   stop(): Promise<void>;
   /** Resolves when it has ended in good order; rejects when it could not go on (the lease was lost). */
   readonly done: Promise<void>;
-  /** Whether the caches are filled: what `/readyz` tells. */
+  /** What must be so before this replica can do its part, and how it stands: what `/readyz` tells. */
+  readonly checks: readonly Check[];
+  /** Whether all of them hold. */
   readonly ready: boolean;
   /** Whether this replica does the work. */
   readonly leading: boolean;
@@ -98,13 +104,11 @@ export function startOperator(options: OperatorOptions): Operator {
   const mayWrite = () => !config.leaderElection.enabled || elector.mayWrite();
   const client = new KubeClient(transport, { clock, qps: config.qps, burst: config.burst, mayWrite, metrics });
   const caches = makeCaches(options, client);
-  let ready = false;
   let leading = false;
 
   const run = async () => {
     for (const informer of Object.values(caches)) informer.start(signal);
     await Promise.all(Object.values(caches).map((informer) => informer.synced()));
-    ready = true;
     log.info({ identity }, "the caches are filled");
     const work = async (signal: AbortSignal) => {
       leading = true;
@@ -116,6 +120,16 @@ export function startOperator(options: OperatorOptions): Operator {
     };
     await (config.leaderElection.enabled ? elector.run(signal, work) : work(signal));
   };
+  const leadershipCheck = (): Check => {
+    if (signal.aborted) return { name: "leadership", ok: false, note: "this replica is ending" };
+    const { holder } = elector;
+    const note = leading
+      ? "this replica leads"
+      : holder
+        ? `standing by; ${holder} leads`
+        : "nobody is known to lead yet";
+    return { name: "leadership", ok: true, note };
+  };
   const done = run().catch((error) => {
     // Stopped before the caches were filled.
     if (signal.aborted && error === signal.reason) return;
@@ -125,6 +139,7 @@ export function startOperator(options: OperatorOptions): Operator {
   });
   // Whoever only stops it need not ask how it ended.
   done.catch(() => {});
+  const checks = () => [cachesCheck(caches), leadershipCheck()];
   return {
     stop() {
       stopping.abort(new Error("the operator is being stopped"));
@@ -132,8 +147,11 @@ export function startOperator(options: OperatorOptions): Operator {
     },
     done,
     caches,
+    get checks() {
+      return checks();
+    },
     get ready() {
-      return ready;
+      return checks().every(({ ok }) => ok);
     },
     get leading() {
       return leading;
@@ -144,8 +162,8 @@ export function startOperator(options: OperatorOptions): Operator {
 type Caches = ReturnType<typeof makeCaches>;
 
 /** One cache a kind, holding what decisions read and no more; the selectors are KubeRay's. */
-function makeCaches({ config, clock, log, metrics }: OperatorOptions, client: KubeClient) {
-  const shared = { client, clock, log, metrics, namespaces: config.watchNamespaces };
+function makeCaches({ config, clock, log, metrics, vitals }: OperatorOptions, client: KubeClient) {
+  const shared = { client, clock, log, metrics, vitals, namespaces: config.watchNamespaces };
   const byRayJob = (object: KubeObject): string[] =>
     [ownerUid(object, "RayJob"), object.metadata.labels?.[LABEL.rayJobUID]].filter(isUnique);
   const byCluster = (object: KubeObject): string[] =>
@@ -193,6 +211,15 @@ function makeCaches({ config, clock, log, metrics }: OperatorOptions, client: Ku
   };
 }
 
+/** A cache that is not filled keeps the operator from starting; the note says which, and why. */
+function cachesCheck(caches: Caches): Check {
+  const missing = Object.values(caches)
+    .filter(({ store }) => !store.hasSynced)
+    .map(({ type, trouble }) => `${resourceName(type)} (${trouble ?? "being listed"})`);
+  const note = missing.length === 0 ? "filled" : `waiting for ${[...new Set(missing)].join(", ")}`;
+  return { name: "caches", ok: missing.length === 0, note };
+}
+
 const isUnique = (value: string | undefined, index: number, all: readonly (string | undefined)[]): value is string =>
   value !== undefined && all.indexOf(value) === index;
 
@@ -226,7 +253,7 @@ interface Leading extends OperatorOptions {
 
 /** What only the leader does, until `signal` is aborted. */
 async function lead(options: Leading): Promise<void> {
-  const { client, clock, config, caches, identity, log, metrics, mayWrite, signal } = options;
+  const { client, clock, config, caches, identity, log, metrics, vitals, mayWrite, signal } = options;
   // The submitter's Pods are left out: they are made by the Job controller, so none of our writes is waited for there.
   const { submitterPods: _, ...written } = caches;
   const freshness = new Freshness({ clock, client, caches: Object.values(written), log, metrics });
@@ -260,7 +287,7 @@ async function lead(options: Leading): Promise<void> {
     },
   });
 
-  const shared = { clock, client, freshness, mayWrite, log, metrics, workers: config.reconcileConcurrency };
+  const shared = { clock, client, freshness, mayWrite, log, metrics, vitals, workers: config.reconcileConcurrency };
   const rayJobController = new Controller<ObservedRayJob, RayCommand>({
     ...shared,
     name: "rayjob",

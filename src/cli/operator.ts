@@ -11,8 +11,10 @@ import { hostname } from "node:os";
 import { type Config, ConfigError, configFlags, configFrom } from "../config.ts";
 import { realClock } from "../machinery/clock.ts";
 import { noMetrics } from "../machinery/metrics.ts";
+import { Vitals } from "../machinery/vitals.ts";
 import { httpRayTransport } from "../ray/http.ts";
 import { proxyRayTransport } from "../ray/proxy.ts";
+import { liveness, readiness } from "../serve/health.ts";
 import { servePages } from "../serve/http.ts";
 import { makeLog } from "../serve/log.ts";
 import { PrometheusMetrics } from "../serve/metrics.ts";
@@ -47,6 +49,7 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
   }
 
   const metrics = config.enableMetrics ? new PrometheusMetrics({ host: new URL(server).host }) : undefined;
+  const vitals = new Vitals();
   const direct = config.useKubernetesProxy ? undefined : httpRayTransport();
   const running = startOperator({
     transport,
@@ -55,6 +58,7 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     rayTransport: direct ?? proxyRayTransport(transport),
     log,
     metrics: metrics ?? noMetrics,
+    vitals,
     identity,
     namespace,
     signal: ending.signal,
@@ -64,8 +68,8 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
 
   const serving = await Promise.all([
     serve("--health-probe-bind-address", config.probeAddress, {
-      "/healthz": () => ({ body: "ok" }),
-      "/readyz": () => (running.ready ? { body: "ok" } : { status: 503, body: "the caches are not filled yet\n" }),
+      "/healthz": () => liveness(vitals, log),
+      "/readyz": () => readiness(running.checks),
     }),
     serve("--metrics-addr", config.metricsAddress, {
       "/metrics": async () =>

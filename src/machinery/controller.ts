@@ -17,6 +17,7 @@ import { describe, type Logger, silent } from "./logger.ts";
 import { type Metrics, noMetrics } from "./metrics.ts";
 import { type Adoptable, adoptByOwner, type Outcome, perform } from "./perform.ts";
 import { Queue } from "./queue.ts";
+import type { Vitals } from "./vitals.ts";
 
 export interface ControllerOptions<Observed, External extends { do: string; why: string }> {
   readonly name: string;
@@ -41,6 +42,7 @@ export interface ControllerOptions<Observed, External extends { do: string; why:
   onPass?(trace: PassTrace<External>): void;
   readonly log?: Logger;
   readonly metrics?: Metrics;
+  readonly vitals?: Vitals;
 }
 
 export interface PassTrace<External> {
@@ -70,6 +72,8 @@ const SOONEST = 100;
 const SOONEST_AFTER_FAILURE = 1_000;
 /** Timers do not notice a wall clock that is set forward; looking this often bounds how late a deadline can be. */
 const LATEST = 10 * 60_000;
+/** A pass may be long, but no step of it: every request has a time-out and few repetitions. */
+const LONGEST_STEP = 10 * 60_000;
 
 export class Controller<Observed, External extends { do: string; why: string } = never> {
   readonly #options: ControllerOptions<Observed, External>;
@@ -125,6 +129,7 @@ export class Controller<Observed, External extends { do: string; why: string } =
         this.#log.error({ controller: name, key, err: error, delay }, `a pass failed: ${describe(error)}`);
         trace = { result: "failed", rounds: 0, error };
       } finally {
+        this.#options.vitals?.end(`pass ${name} ${key}`);
         this.#queue.done(key);
       }
       this.#report({ controller: name, key, startedAt, ...trace });
@@ -135,6 +140,8 @@ export class Controller<Observed, External extends { do: string; why: string } =
     const { name, clock, client, freshness, events, observe, decide, primary, external } = this.#options;
     // Two controllers may share one freshness; their keys are of different things.
     const scoped = `${name} ${key}`;
+    const alive = () => this.#options.vitals?.beat(`pass ${scoped}`, LONGEST_STEP);
+    alive();
     const fresh = await freshness.check(scoped, () => this.#queue.add(key));
     if (fresh !== "fresh") {
       this.#queue.add(key, fresh);
@@ -150,7 +157,10 @@ export class Controller<Observed, External extends { do: string; why: string } =
       }
       const decision = decide(observed, clock.now());
       if (decision.ask?.length) {
-        for (const question of decision.ask) answers.set(questionKey(question), await this.#ask(question));
+        for (const question of decision.ask) {
+          alive();
+          answers.set(questionKey(question), await this.#ask(question));
+        }
         continue;
       }
       const tools = {
@@ -159,6 +169,7 @@ export class Controller<Observed, External extends { do: string; why: string } =
         events,
         adoptable: this.#options.adoptable ?? adoptByOwner(),
         mayWrite: this.#options.mayWrite,
+        alive,
       };
       const outcome = await perform(decision, primary(observed), scoped, tools, (command) => {
         if (!external) throw new Error(`${name} has nobody to hand "${command.do}" to`);

@@ -29,6 +29,8 @@ export interface Tools {
   readonly adoptable: Adoptable;
   /** Whether commands to others than the API server may be handed over now; the client guards its own writes. */
   readonly mayWrite?: () => boolean;
+  /** Called before each step: a decision with many is long under way, but not stuck. */
+  readonly alive?: () => void;
 }
 
 export interface Failure {
@@ -85,6 +87,7 @@ export async function perform<External extends { do: string; why: string }>(
   };
 
   for (const effect of decision.effects) {
+    tools.alive?.();
     try {
       if (!isKubeEffect(effect)) {
         if (tools.mayWrite?.() === false) throw new WriteRefused("this process may not write now");
@@ -107,6 +110,7 @@ export async function perform<External extends { do: string; why: string }>(
   let status: Outcome["status"] = failures.length > 0 ? "skipped" : "unchanged";
   const difference = decision.status && mergePatch(statusOf(primary), decision.status);
   if (failures.length === 0 && difference) {
+    tools.alive?.();
     try {
       await writeStatus(primary, difference, key, tools);
       status = "written";

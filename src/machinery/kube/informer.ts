@@ -9,6 +9,7 @@ import type { KubeObject, Stored } from "../../api/object.ts";
 import { type Clock, sleep } from "../clock.ts";
 import { describe, type Logger, silent } from "../logger.ts";
 import { type Metrics, noMetrics } from "../metrics.ts";
+import type { Vitals } from "../vitals.ts";
 import type { KubeClient, List } from "./client.ts";
 import { isGone, KubeError } from "./errors.ts";
 import { type ResourceType, resourceName } from "./resources.ts";
@@ -24,6 +25,7 @@ export interface InformerOptions<T extends KubeObject> extends Omit<StoreOptions
   readonly labelSelector?: string;
   readonly log?: Logger;
   readonly metrics?: Metrics;
+  readonly vitals?: Vitals;
 }
 
 type Handler<T extends KubeObject> = (change: Change<T>) => void;
@@ -38,6 +40,9 @@ const FIRST_DELAY = 500;
 const LONGEST_DELAY = 30_000;
 /** After this many watches in a row that ended with an error and brought nothing, what we resume from is suspected. */
 const PATIENCE = 3;
+/** A list is many pages, each of which may be slow; and how long anything may take beyond the time-outs it has. */
+const LONGEST_LIST = 15 * 60_000;
+const GRACE = 5 * 60_000;
 
 export class Informer<T extends KubeObject> {
   readonly type: ResourceType;
@@ -49,6 +54,7 @@ export class Informer<T extends KubeObject> {
   readonly #handlers: Handler<T>[] = [];
   readonly #progress: (() => void)[] = [];
   readonly #synced = Promise.withResolvers<void>();
+  #trouble: string | undefined;
 
   constructor(options: InformerOptions<T>) {
     this.#options = options;
@@ -59,6 +65,11 @@ export class Informer<T extends KubeObject> {
     this.#store = new MutableStore({ trim: options.trim, indexes: options.indexes, scopes: this.#scopes });
     // Whoever does not wait for it must not see an unhandled rejection at the end.
     this.#synced.promise.catch(() => {});
+  }
+
+  /** Why the last try failed; undefined when it did not. */
+  get trouble(): string | undefined {
+    return this.#trouble;
   }
 
   get store(): Store<T> {
@@ -101,6 +112,7 @@ export class Informer<T extends KubeObject> {
   async #follow(scope: string, signal: AbortSignal): Promise<void> {
     const { clock } = this.#options;
     const context = { resource: resourceName(this.type), namespace: scope || undefined };
+    const alive = this.#pulse(scope, signal);
     let version: string | undefined;
     let delay = 0;
     let fruitless = 0;
@@ -108,10 +120,15 @@ export class Informer<T extends KubeObject> {
     while (!signal.aborted) {
       let startedAt = clock.now();
       try {
+        alive(delay + GRACE);
         if (delay > 0) await sleep(clock, delay, signal);
+        alive(LONGEST_LIST);
         if (version === undefined) version = await this.#list(scope, signal);
         startedAt = clock.now();
+        alive(SILENCE + GRACE);
         await this.#watch(scope, version, signal, (seen) => {
+          alive(SILENCE + GRACE);
+          this.#trouble = undefined;
           version = seen;
           delay = 0;
           fruitless = 0;
@@ -130,12 +147,23 @@ export class Informer<T extends KubeObject> {
           version = undefined;
           continue;
         }
-        this.#log.warn({ ...context, error: describe(error) }, "watch interrupted; looking again");
+        this.#trouble = describe(error);
+        this.#log.warn({ ...context, error: this.#trouble }, "watch interrupted; looking again");
         if (version !== undefined && isSuspicious(error) && ++fruitless >= PATIENCE) version = undefined;
         const asked = error instanceof KubeError ? error.retryAfter : undefined;
         delay = Math.max(asked ?? 0, this.#longer(delay));
       }
     }
+  }
+
+  /** Says that the loop moves, until `signal` is aborted. */
+  #pulse(scope: string, signal: AbortSignal): (within: number) => void {
+    const { vitals, labelSelector, type } = this.#options;
+    const part = ["watch of", resourceName(type), labelSelector, scope && `in ${scope}`].filter(Boolean).join(" ");
+    signal.addEventListener("abort", () => vitals?.end(part), { once: true });
+    return (within) => {
+      if (!signal.aborted) vitals?.beat(part, within);
+    };
   }
 
   #longer(delay: number): number {
@@ -153,6 +181,7 @@ export class Informer<T extends KubeObject> {
       // History is compacted faster than we turn pages: take it in one piece.
       list = await client.list<T>(this.type, options);
     }
+    this.#trouble = undefined;
     const changes = this.#store.replace(scope, list.items, list.resourceVersion);
     this.#log.debug({ resource: resourceName(this.type), objects: list.items.length }, "listed");
     if (this.#store.hasSynced) this.#synced.resolve();
