@@ -28,6 +28,7 @@ import { headServiceName as rayJobHeadServiceName } from "./domain/rayjob/names.
 import type { ObservedRayJob } from "./domain/rayjob/observe.ts";
 import type { RayCommand } from "./domain/rayjob/ray.ts";
 import { currentRecord } from "./domain/rayjob/records.ts";
+import { describeGaps, type Journal } from "./journal.ts";
 import { type Clock, sleep } from "./machinery/clock.ts";
 import { Controller, type PassTrace } from "./machinery/controller.ts";
 import { Events } from "./machinery/events.ts";
@@ -40,7 +41,7 @@ import type { Transport } from "./machinery/kube/transport.ts";
 import { Elector } from "./machinery/leader.ts";
 import { describe, type Logger } from "./machinery/logger.ts";
 import { noMetrics } from "./machinery/metrics.ts";
-import { adoptByOwner } from "./machinery/perform.ts";
+import { adoptByOwner, NotKept } from "./machinery/perform.ts";
 import type { Vitals } from "./machinery/vitals.ts";
 import { RayCommands } from "./ray/commands.ts";
 import { Dashboard } from "./ray/dashboard.ts";
@@ -62,6 +63,8 @@ export interface OperatorOptions {
   readonly identity: string;
   /** The operator's own namespace, where its lease is unless the configuration says otherwise. */
   readonly namespace?: string;
+  /** Asked before the start, and when something written down is missing, whether the API server keeps it. */
+  readonly journal?: Journal;
   /** Ends the operator in good order when aborted. */
   readonly signal?: AbortSignal;
   /** Each pass of each controller: for the simulator and tests. */
@@ -71,7 +74,7 @@ export interface OperatorOptions {
 export interface Operator {
   /** Ends it in good order: passes under way are finished, the lease is given back. */
   stop(): Promise<void>;
-  /** Resolves when it has ended in good order; rejects when it could not go on (the lease was lost). */
+  /** Resolves when it has ended in good order; rejects when it could not go on (the lease or the journal was lost). */
   readonly done: Promise<void>;
   /** What must be so before this replica can do its part, and how it stands: what `/readyz` tells. */
   readonly checks: readonly Check[];
@@ -101,24 +104,29 @@ export function startOperator(options: OperatorOptions): Operator {
     log,
     metrics,
   });
-  const mayWrite = () => !config.leaderElection.enabled || elector.mayWrite();
+  const holdsLease = () => !config.leaderElection.enabled || elector.mayWrite();
+  const journal = new JournalWatch({ ...options, signal, giveUp: (error) => stopping.abort(error) });
+  const mayWrite = () => !journal.suspended && holdsLease();
   const client = new KubeClient(transport, { clock, qps: config.qps, burst: config.burst, mayWrite, metrics });
   const caches = makeCaches(options, client);
   let leading = false;
 
   const run = async () => {
+    await options.journal?.kept(signal);
+    caches.rayJobs.onChange(journal.seen);
     for (const informer of Object.values(caches)) informer.start(signal);
     await Promise.all(Object.values(caches).map((informer) => informer.synced()));
     log.info({ identity }, "the caches are filled");
     const work = async (signal: AbortSignal) => {
       leading = true;
       try {
-        await lead({ ...options, client, caches, mayWrite, signal });
+        await lead({ ...options, client, caches, mayWrite, holdsLease, watch: journal, signal });
       } finally {
         leading = false;
       }
     };
     await (config.leaderElection.enabled ? elector.run(signal, work) : work(signal));
+    if (journal.lost) throw journal.lost;
   };
   const leadershipCheck = (): Check => {
     if (signal.aborted) return { name: "leadership", ok: false, note: "this replica is ending" };
@@ -132,14 +140,18 @@ export function startOperator(options: OperatorOptions): Operator {
   };
   const done = run().catch((error) => {
     // Stopped before the caches were filled.
-    if (signal.aborted && error === signal.reason) return;
+    if (signal.aborted && error === signal.reason && error !== journal.lost) return;
     log.error({ error: describe(error) }, "the operator ends");
     stopping.abort(error);
     throw error;
   });
   // Whoever only stops it need not ask how it ended.
   done.catch(() => {});
-  const checks = () => [cachesCheck(caches), leadershipCheck()];
+  const journalCheck = (): Check => {
+    const waits = options.journal?.waitingFor;
+    return { name: "crds", ok: waits === undefined, note: waits ?? "they keep the journal" };
+  };
+  const checks = () => [...(options.journal ? [journalCheck()] : []), cachesCheck(caches), leadershipCheck()];
   return {
     stop() {
       stopping.abort(new Error("the operator is being stopped"));
@@ -248,6 +260,8 @@ interface Leading extends OperatorOptions {
   readonly client: KubeClient;
   readonly caches: Caches;
   readonly mayWrite: () => boolean;
+  readonly holdsLease: () => boolean;
+  readonly watch: JournalWatch;
   readonly signal: AbortSignal;
 }
 
@@ -257,7 +271,10 @@ async function lead(options: Leading): Promise<void> {
   // The submitter's Pods are left out: they are made by the Job controller, so none of our writes is waited for there.
   const { submitterPods: _, ...written } = caches;
   const freshness = new Freshness({ clock, client, caches: Object.values(written), log, metrics });
-  const events = (controller: string) => new Events({ client, clock, controller, instance: identity, log, metrics });
+  // Told also while nothing else may be written: it is how the user learns why.
+  const telling = client.with({ mayWrite: options.holdsLease });
+  const events = (controller: string) =>
+    new Events({ client: telling, clock, controller, instance: identity, log, metrics });
   const told = [events("rayjob-controller"), events("raycluster-controller")] as const;
 
   const dashboard = new Dashboard({
@@ -305,7 +322,10 @@ async function lead(options: Leading): Promise<void> {
     primary: ({ job }) => job,
     external: (command) => commands.run(command),
     adoptable: adoptByOwner(LABEL.executionAttempt),
-    onPass: options.onPass,
+    onPass(trace) {
+      options.watch.passed(trace);
+      options.onPass?.(trace);
+    },
   });
 
   const refused = new Map<string, readonly RefusedWrite[]>();
@@ -321,6 +341,7 @@ async function lead(options: Leading): Promise<void> {
     primary: ({ cluster }) => cluster,
     adoptable: adoptByOwner(),
     onPass(trace) {
+      options.watch.passed(trace);
       if (trace.result === "gone") refused.delete(trace.key);
       if (trace.outcome) refused.set(trace.key, refusedWrites(trace));
       options.onPass?.(trace);
@@ -347,6 +368,72 @@ async function lead(options: Leading): Promise<void> {
     // While the lease still holds, and without keeping a successor waiting for long.
     const flushed = Promise.all(told.map((each) => each.flushed()));
     await Promise.race([flushed, sleep(clock, LAST_WORDS)]);
+  }
+}
+
+/**
+ * Notices that the API server no longer keeps what is written down: somebody has put other CRDs there. Nothing is written
+ * while it asks; when it is so, the operator ends, because what its caches show can no longer be trusted either. The next
+ * start waits for the CRDs.
+ */
+class JournalWatch {
+  readonly #options: OperatorOptions & { signal: AbortSignal; giveUp(error: Error): void };
+  #asking = false;
+  lost: Error | undefined;
+
+  constructor(options: OperatorOptions & { signal: AbortSignal; giveUp(error: Error): void }) {
+    this.#options = options;
+  }
+
+  /** Whether nothing may be written for now. */
+  get suspended(): boolean {
+    return this.#asking || this.lost !== undefined;
+  }
+
+  /** The server's answer to a write tells what it has kept. */
+  passed({ outcome }: PassTrace<RayCommand>): void {
+    for (const { error } of outcome?.failures ?? []) if (error instanceof NotKept) this.#suspect(error.message);
+  }
+
+  /** A record that was there never goes away by itself. */
+  readonly seen = ({ old, new: now }: Change<RayJob>): void => {
+    if (!now || old?.metadata.uid !== now.metadata.uid) return;
+    if (!old.status?.attempts?.length || now.status?.attempts?.length) return;
+    this.#suspect(
+      `status.attempts of RayJob ${keyOf(now)} is gone: another operator (KubeRay's?) or somebody's write has removed it`,
+    );
+  };
+
+  #suspect(finding: string): void {
+    const { journal, log, signal } = this.#options;
+    log.error({}, finding);
+    if (journal === undefined || this.suspended || signal.aborted) return;
+    this.#asking = true;
+    this.#ask(journal)
+      .catch((error) => {
+        if (!signal.aborted) log.error({ error: describe(error) }, "whether the journal is kept cannot be told");
+      })
+      .finally(() => {
+        this.#asking = false;
+      });
+  }
+
+  async #ask(journal: Journal): Promise<void> {
+    const { clock, giveUp, signal, log } = this.#options;
+    for (;;) {
+      try {
+        const gaps = await journal.gaps(signal);
+        if (gaps?.length) {
+          this.lost = new Error(`the journal is not kept any more: ${describeGaps(gaps)}`);
+          giveUp(this.lost);
+        }
+        return;
+      } catch (error) {
+        if (signal.aborted) return;
+        log.warn({ error: describe(error) }, "the CRDs cannot be read; nothing is written until they can");
+        await sleep(clock, 1000, signal);
+      }
+    }
   }
 }
 

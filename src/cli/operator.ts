@@ -9,7 +9,9 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { type Config, ConfigError, configFlags, configFrom } from "../config.ts";
+import { Journal } from "../journal.ts";
 import { realClock } from "../machinery/clock.ts";
+import { KubeClient } from "../machinery/kube/client.ts";
 import { noMetrics } from "../machinery/metrics.ts";
 import { Vitals } from "../machinery/vitals.ts";
 import { httpRayTransport } from "../ray/http.ts";
@@ -50,6 +52,7 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
 
   const metrics = config.enableMetrics ? new PrometheusMetrics({ host: new URL(server).host }) : undefined;
   const vitals = new Vitals();
+  const journal = new Journal({ client: new KubeClient(transport), clock: realClock, log });
   const direct = config.useKubernetesProxy ? undefined : httpRayTransport();
   const running = startOperator({
     transport,
@@ -61,6 +64,7 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     vitals,
     identity,
     namespace,
+    journal,
     signal: ending.signal,
   });
   if (metrics) measure(metrics, running, realClock);

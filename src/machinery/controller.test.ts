@@ -171,7 +171,7 @@ describe("the reconcile loop", () => {
     });
 
     it("looks again after a conflict, with what is there by then, and sends nothing twice", async () => {
-      server.on(STATUS, refusal(409, "Conflict"), ok(job(13)));
+      server.on(STATUS, refusal(409, "Conflict"), ok(job(13, { phase: "from 12" })));
       decide = ({ job: { metadata } }) => ({
         status: { phase: `from ${metadata.resourceVersion}` },
         events: [event("Moved")],
@@ -223,7 +223,7 @@ describe("the reconcile loop", () => {
       server
         .on(`POST ${CLUSTERS}`, ok(cluster(11, "1"), 201))
         .on("DELETE /api/v1/namespaces/default/pods/p", ok({ kind: "Status" }))
-        .on(STATUS, ok(job(12)));
+        .on(STATUS, ok(job(12, { phase: "Next" })));
       decide = once(createCluster, { do: "stop", why: "told to" }, deletePod);
       await start();
       const writes = server.requests.filter(({ method, path }) => method !== "GET" && !path.includes("/events"));
@@ -234,7 +234,7 @@ describe("the reconcile loop", () => {
     });
 
     it("decides nothing more until the caches have seen all of it", async () => {
-      server.on(`POST ${CLUSTERS}`, ok(cluster(11, "1"), 201)).on(STATUS, ok(job(12)));
+      server.on(`POST ${CLUSTERS}`, ok(cluster(11, "1"), 201)).on(STATUS, ok(job(12, { phase: "Next" })));
       decide = once(createCluster);
       await start();
       controller.enqueue("default/a");
@@ -255,8 +255,25 @@ describe("the reconcile loop", () => {
       expect(traces[0]!.outcome).toMatchObject({ status: "skipped", writes: 1, failures: [{ kind: "refused" }] });
     });
 
+    it("tells the user when the server took the status and kept only a part of it, and looks again", async () => {
+      server.on(STATUS, ok(job(11, { phase: "Running", attempts: [{ number: 0 }] })));
+      const written = { phase: "Running", attempts: [{ number: 0, jobId: "x" }] };
+      decide = ({ job: { metadata } }) =>
+        metadata.resourceVersion === "5" ? { status: written, events: [event("Moved")] } : {};
+      await start();
+      expect([results(), notes()]).toEqual([
+        ["again"],
+        [
+          "Failed to write the status: the API server did not keep status.attempts[0].jobId of RayJob default/a: the CRD rayjobs.ray.io is not Raykeeper's",
+        ],
+      ]);
+      expect(bodies(STATUS)).toHaveLength(1);
+    });
+
     it("takes a deletion for done when the object is gone", async () => {
-      server.on("DELETE /api/v1/namespaces/default/pods/p", refusal(404, "NotFound")).on(STATUS, ok(job(12)));
+      server
+        .on("DELETE /api/v1/namespaces/default/pods/p", refusal(404, "NotFound"))
+        .on(STATUS, ok(job(12, { phase: "Next" })));
       decide = once(deletePod);
       await start();
       expect([results(), notes()]).toEqual([["done"], ["Moved"]]);
@@ -273,7 +290,7 @@ describe("the reconcile loop", () => {
       server
         .on(`POST ${CLUSTERS}`, refusal(409, "AlreadyExists"))
         .on(`GET ${CLUSTERS}/c`, ok(cluster(9, "1")))
-        .on(STATUS, ok(job(12)));
+        .on(STATUS, ok(job(12, { phase: "Next" })));
       decide = once(createCluster);
       await start();
       expect([results(), notes()]).toEqual([["done"], ["Moved"]]);

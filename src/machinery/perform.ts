@@ -12,7 +12,7 @@ import type { Freshness } from "./freshness.ts";
 import { type KubeClient, WriteRefused } from "./kube/client.ts";
 import { isAlreadyExists, isConflict, isNotFound, isUnknownOutcome, KubeError } from "./kube/errors.ts";
 import { mergePatch } from "./kube/mergePatch.ts";
-import { byKind } from "./kube/resources.ts";
+import { byKind, resourceName } from "./kube/resources.ts";
 import { describe } from "./logger.ts";
 
 /**
@@ -198,7 +198,14 @@ async function writeStatus(primary: Stored, status: unknown, key: string, tools:
   const type = byKind(primary.kind!);
   try {
     const body = { metadata: { resourceVersion }, status };
-    tools.freshness.wrote(key, type, await tools.client.patch(type, namespace, name, body, { subresource: "status" }));
+    const answer = await tools.client.patch(type, namespace, name, body, { subresource: "status" });
+    tools.freshness.wrote(key, type, answer);
+    const lost = pruned(status, statusOf(answer), "status");
+    if (lost.length > 0) {
+      throw new NotKept(
+        `the API server did not keep ${lost.join(", ")} of ${type.kind} ${namespace}/${name}: the CRD ${resourceName(type)} is not Raykeeper's`,
+      );
+    }
   } catch (error) {
     if (isUnknownOutcome(error)) tools.freshness.unknown(key, type, primary);
     throw error;
@@ -208,6 +215,11 @@ async function writeStatus(primary: Stored, status: unknown, key: string, tools:
 /** What was decided about has moved on, or is about to: nothing is wrong. */
 class Overtaken extends Error {
   override readonly name = "Overtaken";
+}
+
+/** The API server took the status and did not keep all of it: the CRD has no place for it. */
+export class NotKept extends Error {
+  override readonly name = "NotKept";
 }
 
 /** An object that is not ours bears the name. */
@@ -223,7 +235,9 @@ function kindOf(error: unknown): Failure["kind"] {
 
 /** Whether the user should read of it: the server's own words, not a hiccup on the way to it. */
 const isShown = (error: unknown) =>
-  error instanceof NameTaken || (error instanceof KubeError && error.status !== 429 && kindOf(error) !== "again");
+  error instanceof NameTaken ||
+  error instanceof NotKept ||
+  (error instanceof KubeError && error.status !== 429 && kindOf(error) !== "again");
 
 const isKubeEffect = <External>(effect: Effect<External>): effect is KubeEffect => {
   const { do: what } = effect as { do?: unknown };
@@ -237,6 +251,17 @@ function nameOf(effect: KubeEffect): string {
 
 function statusOf(primary: Stored): Readonly<Record<string, unknown>> {
   return ((primary as { status?: unknown }).status ?? {}) as Record<string, unknown>;
+}
+
+/** The outermost fields that were written and are not in the answer. What a patch takes away (null) is not meant. */
+function pruned(written: unknown, kept: unknown, path: string): readonly string[] {
+  if (written === null || typeof written !== "object") return [];
+  const place = (typeof kept === "object" && kept !== null ? kept : {}) as Readonly<Record<string, unknown>>;
+  return Object.entries(written).flatMap(([name, value]) => {
+    if (value === null || value === undefined) return [];
+    const field = Array.isArray(written) ? `${path}[${name}]` : `${path}.${name}`;
+    return place[name] === undefined ? [field] : pruned(value, place[name], field);
+  });
 }
 
 function filled(note: string, values: Readonly<Record<string, string>>): string {

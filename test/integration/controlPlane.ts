@@ -189,7 +189,7 @@ function writeFiles(folder: string, server: string) {
 }
 
 /** Free when asked; the kernel gives none of them again soon. */
-async function freePorts(count: number): Promise<number[]> {
+export async function freePorts(count: number): Promise<number[]> {
   const servers = Array.from({ length: count }, () => createServer());
   await Promise.all(servers.map((each) => once(each.listen(0, "127.0.0.1"), "listening")));
   const ports = servers.map((each) => (each.address() as { port: number }).port);

@@ -14,6 +14,7 @@ import type { RayJob } from "../../src/api/rayjob.ts";
 import { rules } from "../../src/api/rules.ts";
 import { type Config, configFrom } from "../../src/config.ts";
 import type { RayCommand, SubmitRequest } from "../../src/domain/rayjob/ray.ts";
+import { Journal } from "../../src/journal.ts";
 import type { PassTrace } from "../../src/machinery/controller.ts";
 import { KubeClient } from "../../src/machinery/kube/client.ts";
 import { isNotFound } from "../../src/machinery/kube/errors.ts";
@@ -53,13 +54,23 @@ export interface Scripts {
  * Our own definitions, save that Pod templates are taken as they come: their schema is nine tenths of the whole, and a
  * world is made several hundred times.
  */
-const CRDS = frozen(crds().map((crd) => withOpenTemplates(crd)));
+const CRDS = frozen(withOpenTemplates(crds()));
 const WITHOUT_LEASE = configFrom({ flags: { "enable-leader-election": false } });
+
+export interface Start {
+  readonly fate?: Fate;
+  readonly lag?: Lag;
+  readonly config?: Config;
+  readonly metrics?: PrometheusMetrics;
+  /** Asks first whether the CRDs keep the journal, as the real program does. */
+  readonly asks?: boolean;
+}
 
 /** An operator's process and what it runs. */
 export interface Running {
   readonly process: Process;
   readonly operator: Operator;
+  readonly journal: Journal | undefined;
   readonly passes: readonly PassTrace<RayCommand>[];
 }
 
@@ -110,31 +121,25 @@ export class World {
   }
 
   /** Starts an operator's process. Without leader election unless `config` says otherwise: a successor starts at once. */
-  start({
-    config = WITHOUT_LEASE,
-    metrics,
-    ...meets
-  }: {
-    fate?: Fate;
-    lag?: Lag;
-    config?: Config;
-    metrics?: PrometheusMetrics;
-  } = {}): Running {
+  start({ config = WITHOUT_LEASE, asks = false, metrics, ...meets }: Start = {}): Running {
     const { transport } = this.kube;
     const process = new Process({ clock: this.clock, transport, ray: this.ray }, meets);
     const passes: PassTrace<RayCommand>[] = [];
+    const client = new KubeClient(process.transport, { clock: process.clock });
+    const journal = asks ? new Journal({ client, clock: process.clock, log: silent }) : undefined;
     const operator = startOperator({
       transport: process.transport,
       rayTransport: process.rayTransport,
       clock: process.clock,
       config,
       log: silent,
+      journal,
       metrics,
       identity: `operator-${this.#started.length}`,
       onPass: (trace) => passes.push(trace),
     });
     if (metrics) measure(metrics, operator, process.clock);
-    const running = { process, operator, passes };
+    const running = { process, operator, journal, passes };
     this.#started.push(running);
     return running;
   }
@@ -316,7 +321,7 @@ const hasSidecar = ({ metadata, spec }: Stored<Pod>): boolean =>
   metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head &&
   (spec?.containers.some(({ name }) => name === SUBMITTER_CONTAINER) ?? false);
 
-function withOpenTemplates<T>(schema: T): T {
+export function withOpenTemplates<T>(schema: T): T {
   if (Array.isArray(schema)) return schema.map(withOpenTemplates) as T;
   if (typeof schema !== "object" || schema === null) return schema;
   const open = { type: "object", "x-kubernetes-preserve-unknown-fields": true };
