@@ -1,8 +1,7 @@
 import { defineConfig } from "vitest/config";
 
 // Projects, because they share nothing: `unit` is pure and fast, `integration` has a real API server and plays the
-// kubelet and Ray, `image` builds the container image and runs what is in it, `e2e` runs real Ray processes one scenario
-// at a time.
+// kubelet and Ray, `e2e` runs real Ray processes one scenario at a time.
 export default defineConfig({
   test: {
     projects: [
@@ -10,7 +9,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts", "hack/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**", "test/image/**"],
+          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**"],
           pool: "threads",
           isolate: false,
           testTimeout: 30_000,
@@ -29,14 +28,6 @@ export default defineConfig({
           maxConcurrency: 100,
           testTimeout: 240_000,
           hookTimeout: 240_000,
-        },
-      },
-      {
-        test: {
-          name: "image",
-          include: ["test/image/**/*.test.ts"],
-          testTimeout: 120_000,
-          hookTimeout: 300_000,
         },
       },
       {

@@ -3,7 +3,8 @@
 //
 // `node hack/kubernetes/build.js [SET]` prints the folder that has the programs of a set: `control-plane` (the default:
 // etcd, kube-apiserver, kube-controller-manager, and kubectl to speak to it; KUBEBUILDER_ASSETS where that has them all),
-// or `helm`. Progress goes to standard error; the exit code is 3 where they cannot be built.
+// `node` (what makes a cluster of that: kube-scheduler, kubelet, kube-proxy, CoreDNS), or `helm`. Progress goes to standard
+// error; the exit code is 3 where they cannot be built.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -12,8 +13,10 @@ import { fileURLToPath } from "node:url";
 const here = dirname(fileURLToPath(import.meta.url));
 const OLDEST_GO = [1, 25];
 
-const kubernetes = pinned("control-plane", "k8s.io/kubernetes");
+/** The version of Kubernetes, of all of its programs. */
+export const kubernetes = pinned("control-plane", "k8s.io/kubernetes");
 const etcd = pinned("etcd", "go.etcd.io/etcd/server/v3");
+const coredns = pinned("coredns", "github.com/coredns/coredns");
 const helm = pinned("helm", "helm.sh/helm/v3");
 const ofKubernetes = (name) => ({
   name,
@@ -34,6 +37,22 @@ const SETS = {
       ofKubernetes("kubectl"),
     ],
   },
+  node: {
+    title: "a Kubernetes node",
+    version: `${kubernetes}-coredns-${coredns}`,
+    programs: [
+      ofKubernetes("kube-scheduler"),
+      ofKubernetes("kubelet"),
+      ofKubernetes("kube-proxy"),
+      {
+        name: "coredns",
+        title: `coredns ${coredns}`,
+        module: "coredns",
+        path: "raykeeper.dev/hack/coredns",
+        flags: "-s -w",
+      },
+    ],
+  },
   helm: {
     title: "Helm",
     version: `helm-${helm}`,
@@ -50,7 +69,8 @@ const SETS = {
 };
 const cache = resolve(process.env.RAYKEEPER_CACHE || join(here, "..", "..", ".cache"));
 const folderOf = (set) => join(cache, "kubernetes", SETS[set].version);
-const builtOf = (set) => join(folderOf(set), "bin");
+/** Where the programs of a set are once they are built. */
+export const builtOf = (set) => join(folderOf(set), "bin");
 
 /** Why a set cannot be had on this machine; undefined when it can. */
 export function whyNot(set = "control-plane") {
@@ -118,25 +138,40 @@ async function build(set) {
   const unfinished = join(folderOf(set), "unfinished");
   rmSync(unfinished, { recursive: true, force: true });
   for (const path of [unfinished, built]) mkdirSync(path, { recursive: true });
-  for (const program of missingIn(set, built)) {
+  const missing = missingIn(set, built);
+  for (const module of new Set(missing.map((program) => program.module))) {
+    const programs = missing.filter((program) => program.module === module);
+    await compile(programs, unfinished);
     // Beside its place, so that moving it there is one step; a build that was killed leaves nothing that looks finished.
-    await compile(program, join(unfinished, program.name));
-    renameSync(join(unfinished, program.name), join(built, program.name));
+    for (const { name } of programs) renameSync(join(unfinished, name), join(built, name));
   }
   rmSync(unfinished, { recursive: true });
 }
 
-/** One program; a line when it begins, every half minute, and when it is done: a first build takes minutes. */
-function compile({ title, module, path, flags }, output) {
+/** Programs of one module, in one go; a line when it begins, every half minute, and when it is done: it takes minutes. */
+function compile(programs, folder) {
   const started = Date.now();
   let compiled = 0;
   const seconds = () => Math.round((Date.now() - started) / 1000);
+  const title = programs.map((program) => program.title).join(", ");
   say(`building ${title} …`);
   const timer = setInterval(() => say(`building ${title}: ${seconds()} s, ${compiled} packages`), 30_000);
+  // Each is named after its package, but for one that is alone.
+  const output = programs.length > 1 ? `${folder}/` : join(folder, programs[0].name);
+  const go = [
+    "go",
+    "build",
+    "-v",
+    "-trimpath",
+    "-ldflags",
+    programs[0].flags,
+    "-o",
+    output,
+    ...programs.map(({ path }) => path),
+  ];
   // A SIGKILL of this process takes the compiler along.
-  const go = ["go", "build", "-v", "-trimpath", "-ldflags", flags, "-o", output, path];
   const child = spawn("setpriv", ["--pdeathsig", "TERM", ...go], {
-    cwd: join(here, module),
+    cwd: join(here, programs[0].module),
     env: environment(),
     stdio: ["ignore", "inherit", "pipe"],
   });

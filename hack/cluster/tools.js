@@ -1,0 +1,9 @@
+// What tests do to the node and its containers, beyond what the API server offers.
+import { paths } from "./paths.js";
+import { run } from "./process.js";
+
+export const ctr = (...args) => run(paths.ctr, ["--address", paths.containerdSocket, "--namespace", "k8s.io", ...args]);
+export const kubectl = (args, options) => run(paths.kubectl, ["--kubeconfig", paths.kubeconfig, ...args], options);
+
+/** Gives the node the images of an archive, OCI's or Docker's. */
+export const loadImage = (archive) => ctr("images", "import", archive);
