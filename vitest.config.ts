@@ -1,7 +1,8 @@
 import { defineConfig } from "vitest/config";
 
 // Projects, because they share nothing: `unit` is pure and fast, `integration` has a real API server and plays the
-// kubelet and Ray, `e2e` runs real Ray processes one scenario at a time.
+// kubelet and Ray, `image` builds the container image and runs what is in it, `e2e` runs real Ray processes one scenario
+// at a time.
 export default defineConfig({
   test: {
     projects: [
@@ -9,7 +10,7 @@ export default defineConfig({
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts", "hack/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**"],
+          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**", "test/image/**"],
           pool: "threads",
           isolate: false,
           testTimeout: 30_000,
@@ -28,6 +29,14 @@ export default defineConfig({
           maxConcurrency: 100,
           testTimeout: 240_000,
           hookTimeout: 240_000,
+        },
+      },
+      {
+        test: {
+          name: "image",
+          include: ["test/image/**/*.test.ts"],
+          testTimeout: 120_000,
+          hookTimeout: 300_000,
         },
       },
       {

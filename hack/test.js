@@ -1,4 +1,5 @@
-// `npm test`: lint, types, unit tests, faults explored, tests on a real API server and with a real Ray, then one summary.
+// `npm test`: lint, types, unit tests, faults explored, tests on a real API server, of the container image and with a real
+// Ray, then one summary.
 //
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
@@ -10,6 +11,7 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { watchParent } from "../bin/parentWatch.js";
+import { whyNot as whyNoImage } from "./image/build.js";
 import { found, whyNot } from "./kubernetes/build.js";
 
 const root = join(dirname(fileURLToPath(import.meta.url)), "..");
@@ -34,10 +36,11 @@ const STEPS = {
   sim: ["node", "test/sim/explorer/main.ts", "--seconds", process.env.RAYKEEPER_SIM_SECONDS || "330"],
   // A line a test, as soon as it has ended: each takes a while.
   integration: vitest("integration", "verbose"),
+  image: vitest("image", "verbose"),
   e2e: vitest("e2e", "verbose"),
 };
 /** Steps that not every machine can run, and what says why this one cannot. A step that is left out counts as skipped. */
-const OBSTACLES = { integration: whyNot };
+const OBSTACLES = { integration: whyNot, image: whyNoImage };
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(STEPS);
 const unknown = wanted.filter((name) => !(name in STEPS));
