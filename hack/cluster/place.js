@@ -222,7 +222,8 @@ function rules() {
   ];
 }
 
-function overlap(one, other) {
+/** Whether two ranges of addresses (`10.0.0.0/8`, or one address) have any in common. */
+export function overlap(one, other) {
   const [a, b] = [one, other].map((range) => {
     const [address, prefix = "32"] = range.split("/");
     const number = address.split(".").reduce((sum, part) => sum * 256 + Number(part), 0);

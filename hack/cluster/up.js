@@ -21,12 +21,14 @@ delete process.env.KUBEBUILDER_ASSETS;
 const prepared = join(RUN, "prepared");
 const names = Object.keys(commands);
 const began = performance.now();
+/** Whether there is something to be looked at when it fails. */
+let begun = false;
 
 async function up() {
-  requirements();
   if (await works()) return say(`the cluster is up: export KUBECONFIG=${paths.kubeconfig}`);
   await Promise.all([buildPrograms(), buildImages()]);
   await preparePlace();
+  begun = true;
   start("containerd");
   start("etcd");
   await Promise.all([giveImages(), startKubernetes()]);
@@ -142,6 +144,7 @@ async function step(title, act) {
 
 let stopping = false;
 try {
+  requirements();
   await alone();
   const before = holder() !== undefined;
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
@@ -160,8 +163,7 @@ try {
 } catch (error) {
   if (!stopping) {
     console.error(error instanceof Failure ? `[cluster] ${error.message}` : error);
-    if (holder() !== undefined)
-      console.error("[cluster] what there is of it stays, to be looked at: npm run cluster:down");
+    if (begun) console.error("[cluster] what there is stays, to be looked at; npm run cluster:down removes it");
     process.exitCode = 1;
   }
 }
