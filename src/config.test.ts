@@ -240,8 +240,13 @@ describe("a choice whose feature is not built", () => {
     expect(problems(sources)).toEqual([expect.stringContaining(message)]);
   });
 
+  it("is none of deletionStrategy, which its gate switches off", () => {
+    const { settings, warnings } = configFrom({ flags: { "feature-gates": "RayJobDeletionPolicy=false" } });
+    expect([settings.deletionPolicy, warnings]).toEqual([false, []]);
+    expect(configFrom({}).settings.deletionPolicy).toBe(true);
+  });
+
   const WARNED: readonly (readonly [ConfigSources, string])[] = [
-    [{ flags: { "feature-gates": "RayJobDeletionPolicy=false" } }, "RayJobDeletionPolicy=false makes no difference"],
     [{ flags: { "feature-gates": "RayMultiHostIndexing=false" } }, "RayMultiHostIndexing=false makes no difference"],
     [{ flags: { "feature-gates": "RayServiceIncrementalUpgrade=false" } }, "makes no difference: RayService is not"],
     [{ env: { RAYCLUSTER_DEFAULT_REQUEUE_SECONDS_ENV: "60" } }, "makes no difference: a RayCluster is looked at when"],

@@ -103,6 +103,7 @@ export function configFrom({ flags = {}, file, env = {}, submitterProgram = "" }
       ...defaultSettings,
       submitterProgram,
       ...(chosen.deleteRayJob && { deleteRayJobAfterFinish: true }),
+      deletionPolicy: features.RayJobDeletionPolicy,
       sidecarRestart: features.SidecarSubmitterRestart,
       podDefaults: {
         containerEnv: chosen.containerEnvs,

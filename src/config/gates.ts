@@ -26,8 +26,7 @@ export const GATES = {
   },
   RayJobDeletionPolicy: {
     on: true,
-    what: "`deletionStrategy`, `suspend` of a worker group",
-    noEffect: "`deletionStrategy` is not supported yet, and `suspend` of a worker group is always obeyed",
+    what: "`deletionStrategy`; `suspend` of a worker group is always obeyed",
   },
   RayMultiHostIndexing: {
     on: true,

@@ -23,6 +23,8 @@ export interface Settings {
   readonly initContainerInjection: boolean;
   /** `DELETE_RAYJOB_CR_AFTER_JOB_FINISHES`. */
   readonly deleteRayJobAfterFinish: boolean;
+  /** Gate `RayJobDeletionPolicy`: `deletionStrategy` may be used. */
+  readonly deletionPolicy: boolean;
   /** Gate `SidecarSubmitterRestart`: kubelet starts a sidecar that failed again. */
   readonly sidecarRestart: boolean;
   /** What every head and worker Pod gets beside what its user wrote; where both say something, the user does. */
@@ -52,6 +54,7 @@ export const defaultSettings: Settings = {
   probesInjection: true,
   initContainerInjection: true,
   deleteRayJobAfterFinish: false,
+  deletionPolicy: true,
   sidecarRestart: false,
   podDefaults: { containerEnv: [], annotations: {}, labels: {}, headSidecars: [], workerSidecars: [] },
   submitterProgram: "",

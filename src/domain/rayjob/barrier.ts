@@ -18,6 +18,7 @@ import { type Duration, earliest, fromWire, type Instant, seconds, toWire } from
 import { absence, enumerate, proveAbsence, unproven } from "./absence.ts";
 import { cleanUp, cleanUpOrphans, isLeaving, remains } from "./children.ts";
 import { findCondition, withCondition } from "./conditions.ts";
+import { endEvents } from "./holdings.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
 import { currentRecord, nextNumber, statusOf } from "./records.ts";
@@ -221,13 +222,13 @@ function noteSuspension(
 
 /** The time is up: the RayJob has failed, and the attempts have not overlapped. What is being deleted goes all the same. */
 function giveUp(
-  { job }: ObservedRayJob,
+  observed: ObservedRayJob,
   status: RayJobStatus,
   record: AttemptRecord,
   objects: readonly Stored[],
   now: Instant,
 ): Decision<RayCommand> {
-  const length = job.spec.retryStrategy?.blockingTimeoutSeconds;
+  const length = observed.job.spec.retryStrategy?.blockingTimeoutSeconds;
   const names = enumerate(inOrder(objects));
   const message = `The retry was blocked for longer than blockingTimeoutSeconds, ${length}, because this did not go: ${names}.`;
   let next = revise(status, {
@@ -245,7 +246,10 @@ function giveUp(
     summary: message,
     effects: [],
     status: next,
-    events: [{ type: "Warning", reason: "RetryBlocked", action: "Finish", note: message }],
+    events: [
+      { type: "Warning", reason: "RetryBlocked", action: "Finish", note: message },
+      ...endEvents(next, observed, record),
+    ],
   };
 }
 

@@ -5,13 +5,11 @@
  * May not: delete anything. retry.ts and finish.ts do, on later passes.
  * A retryable failure is never persisted as Failed: whoever manages quota takes that for the end.
  */
-import type { Pod } from "../../api/kubernetes.ts";
-import { LABEL } from "../../api/labels.ts";
-import { addQuantities, formatQuantity, parseQuantity } from "../../api/quantity.ts";
 import type { AttemptRecord, JobFailedReason, JobStatus, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, EventSpec } from "../decision.ts";
 import { type Instant, toWire } from "../time.ts";
 import { type FailureCause, withCondition } from "./conditions.ts";
+import { endEvents, withHoldings } from "./holdings.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand, type RayJobInfo } from "./ray.ts";
 import { isSelected } from "./records.ts";
@@ -70,7 +68,7 @@ export function endWith(
   return {
     summary: `attempt ${record.number} ended: ${info.status}`,
     effects: [],
-    status: held(next, observed, record, now),
+    status: withHoldings(next, observed, record, now),
     events: [
       {
         type: "Normal",
@@ -78,6 +76,7 @@ export function endWith(
         action: "Finish",
         note: `Attempt ${record.number} ended: Ray job ${record.jobId} ${info.status}`,
       },
+      ...endEvents(next, observed, record),
     ],
   };
 }
@@ -130,8 +129,8 @@ export function failWith(
   return {
     summary: `attempt ${record.number} failed: ${message}`,
     effects: [],
-    status: held(next, observed, record, now),
-    events,
+    status: withHoldings(next, observed, record, now),
+    events: [...events, ...endEvents(next, observed, record)],
   };
 }
 
@@ -164,32 +163,4 @@ function closed(
   now: Instant,
 ): RayJobStatus {
   return reviseRecord(status, record, { jobStatus, reason, message, endTime: record.endTime ?? toWire(now) });
-}
-
-/** What the ended job still holds, and for how long. */
-function held(status: RayJobStatus, observed: ObservedRayJob, record: AttemptRecord, now: Instant): RayJobStatus {
-  const { rayClusterName: name } = status;
-  if (!name) return status;
-  if (isSelected(record)) {
-    const message = `RayCluster ${name} is not this RayJob's, and stays; its submitter is being waited for.`;
-    return released(status, now, "InUse", message);
-  }
-  const { shutdownAfterJobFinishes, ttlSecondsAfterFinished = 0 } = observed.job.spec;
-  const what = `RayCluster ${name} with ${holdings(observed.pods.filter((pod) => pod.metadata.labels?.[LABEL.cluster] === name))}`;
-  return shutdownAfterJobFinishes
-    ? released(status, now, "InUse", `${what} is deleted ${ttlSecondsAfterFinished} s after the end of the job.`)
-    : released(status, now, "KeptByPolicy", `${what} is kept, because shutdownAfterJobFinishes is not set.`);
-}
-
-const released = (status: RayJobStatus, now: Instant, reason: "InUse" | "KeptByPolicy", message: string) =>
-  withCondition(status, now, "ResourcesReleased", false, reason, message);
-
-/** `3 Pods (cpu 3, memory 4Gi)`: what they ask for, since that is what a quota would have to cover. */
-function holdings(pods: readonly Pod[]): string {
-  const requests = pods.flatMap((pod) => pod.spec?.containers ?? []).map(({ resources }) => resources?.requests ?? {});
-  const sums = [...new Set(requests.flatMap((amounts) => Object.keys(amounts)))].sort().map((name) => {
-    const amounts = requests.map((request) => parseQuantity(request[name])).filter((amount) => amount !== undefined);
-    return `${name} ${formatQuantity(addQuantities(...amounts))}`;
-  });
-  return `${pods.length} Pods${sums.length > 0 ? ` (${sums.join(", ")})` : ""}`;
 }

@@ -1,5 +1,5 @@
 /**
- * Complete and Failed: the RayJob is over; its RayCluster goes by policy.
+ * Complete and Failed: the RayJob is over; its RayCluster goes by policy (policy.ts).
  *
  * Answers: what is deleted, and when; when it may be said that nothing is held any more.
  * May not: change the verdict. The submitter Job stays, for its log; a submitter that still works gets no further try,
@@ -8,15 +8,27 @@
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
-import type { Decision, Effect } from "../decision.ts";
+import type { Decision, Effect, KubeEffect } from "../decision.ts";
 import { hasLostOneHead } from "../raycluster/oneHead.ts";
-import { fromWire, type Instant, seconds } from "../time.ts";
+import { earliest, fromWire, type Instant } from "../time.ts";
 import { absence, enumerate, unproven } from "./absence.ts";
-import { deleteCluster, deleteSubmitter, findCluster, findSubmitter, isLeaving, refOf, remains } from "./children.ts";
+import {
+  deleteCluster,
+  deleteSubmitter,
+  findCluster,
+  findSubmitter,
+  isLeaving,
+  placeOf,
+  type Remains,
+  refOf,
+  remains,
+} from "./children.ts";
 import { headFacts } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { RAYS_OWN_WORD } from "./halt.ts";
+import { holdingsNews } from "./holdings.ts";
 import type { ObservedRayJob } from "./observe.ts";
+import { disposalOf, type Stage, stageNow } from "./policy.ts";
 import type { RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, statusOf } from "./records.ts";
 import { isSidecar, maySubmitYet } from "./sidecar.ts";
@@ -33,30 +45,50 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
     const all = some.rayClusters.filter((cluster) => !isLeaving(cluster));
     if (all.length > 0) return { summary: why, effects: all.map((one) => deleteCluster(one, why)), events: [] };
   }
-  const due = dueTime(observed, status);
-  if (due !== undefined && now < due) {
-    return { summary: "the job is over; its cluster goes later", effects: submitter, events: [], wakeAt: due };
-  }
-  if (due !== undefined && observed.settings.deleteRayJobAfterFinish) {
-    const why = "the job is over, and DELETE_RAYJOB_CR_AFTER_JOB_FINISHES is set";
+  const { due, nextAt } = stageNow(disposalOf(job.spec, status, observed.settings, isSelected(record)), status, now);
+  if (due?.policy === "DeleteSelf") {
+    const why = `the job is over, and ${due.field} has come`;
     const effect: Effect<RayCommand> = { do: "delete", ref: refOf("RayJob", job), propagation: "Background", why };
     return { summary: why, effects: [effect], events: [] };
   }
-  const clusters =
-    due === undefined || isSelected(record)
-      ? []
-      : some.rayClusters
-          .filter((cluster) => !isLeaving(cluster))
-          .map((cluster) => deleteCluster(cluster, "the job is over"));
-  const effects = [...submitter, ...clusters];
-  if (effects.length > 0) return { summary: "the job is over: cleaning up", effects, events: [] };
-  return release(observed, status, now);
+  const effects = [...submitter, ...(due ? disposals[due.policy](some) : [])];
+  if (effects.length > 0) return { summary: "the job is over: cleaning up", effects, events: [], wakeAt: nextAt };
+  const released = release(observed, status, record, now);
+  return { ...released, wakeAt: earliest(released.wakeAt, nextAt) };
 }
 
-/** When `shutdownAfterJobFinishes` takes effect; undefined when it is not set. */
-export function dueTime({ job }: Pick<ObservedRayJob, "job">, status: RayJobStatus): Instant | undefined {
-  if (!job.spec.shutdownAfterJobFinishes) return undefined;
-  return (fromWire(status.endTime) ?? 0) + seconds(Math.max(0, job.spec.ttlSecondsAfterFinished ?? 0));
+/** What each policy does to the RayClusters that are this RayJob's own. */
+const disposals: Readonly<Record<Exclude<Stage["policy"], "DeleteSelf">, (some: Remains) => readonly KubeEffect[]>> = {
+  DeleteCluster: ({ rayClusters }) =>
+    rayClusters.filter((cluster) => !isLeaving(cluster)).map((cluster) => deleteCluster(cluster, "the job is over")),
+  DeleteWorkers: ({ rayClusters }) => rayClusters.filter(hasWorkers).map(suspendWorkers),
+};
+
+/** One that somebody has suspended as a whole has none either; `suspend` of the cluster is not this RayJob's to change. */
+const hasWorkers = (cluster: RayCluster): boolean =>
+  !isLeaving(cluster) && !cluster.spec.suspend && (cluster.spec.workerGroupSpecs ?? []).some(({ suspend }) => !suspend);
+
+function suspendWorkers(cluster: Stored<RayCluster>): KubeEffect {
+  const place = placeOf(cluster);
+  return {
+    do: "patch",
+    ref: refOf("RayCluster", cluster),
+    patch: { spec: { workerGroupSpecs: cluster.spec.workerGroupSpecs?.map((group) => ({ ...group, suspend: true })) } },
+    resourceVersion: cluster.metadata.resourceVersion,
+    why: "the job is over, and its policy is to keep the head only",
+    event: {
+      type: "Normal",
+      reason: "UpdatedRayCluster",
+      action: "Update",
+      note: `Set the \`suspend\` field to true for all worker groups in cluster ${place}`,
+    },
+    failureEvent: {
+      type: "Warning",
+      reason: "FailedToUpdateRayCluster",
+      action: "Update",
+      note: `Failed to suspend worker groups in cluster ${place}: {error}`,
+    },
+  };
 }
 
 /** It ended without Ray's own word on the job. */
@@ -96,8 +128,16 @@ function settleSubmitter(
   return patch ? [patch] : [];
 }
 
-/** `ResourcesReleased`: said once, when no Pod holds a machine any more. A finished submitter's Pod holds none. */
-function release(observed: ObservedRayJob, status: RayJobStatus, now: Instant): Decision<RayCommand> {
+/**
+ * `ResourcesReleased`: said once, when no Pod holds a machine any more; a finished submitter's Pod holds none. Before that,
+ * what is held.
+ */
+function release(
+  observed: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord | undefined,
+  now: Instant,
+): Decision<RayCommand> {
   // A RayJob that ended under KubeRay has no conditions, and gets none: an upgrade is no reason to rewrite what is over.
   const reported = findCondition(status, "ResourcesReleased") !== undefined;
   if (!reported || isTrue(status, "ResourcesReleased")) return { summary: "the job is over", effects: [], events: [] };
@@ -105,7 +145,9 @@ function release(observed: ObservedRayJob, status: RayJobStatus, now: Instant): 
   const waiting = unproven(found, now);
   if (waiting) return waiting;
   if (found.is === "left") {
-    return { summary: `the job is over; still there: ${enumerate(found.objects)}`, effects: [], events: [] };
+    const news = record && holdingsNews(status, observed, record, now);
+    const summary = `the job is over; still there: ${enumerate(found.objects)}`;
+    return { summary, effects: [], status: news, events: [] };
   }
   return {
     summary: "the job is over, and nothing is held any more",

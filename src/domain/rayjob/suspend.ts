@@ -6,7 +6,7 @@
  * gives it away at that word. A selected cluster is none of the RayJob's: it stays as it is, and only the job in it is
  * stopped (halt.ts).
  */
-import type { AttemptRecord, RayJob, RayJobStatus } from "../../api/rayjob.ts";
+import type { AttemptRecord, RayJob, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
 import { fromWire, type Instant, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
@@ -19,11 +19,13 @@ import { currentRecord, isSelected, selects, statusOf } from "./records.ts";
 import { nothingUnderWay, revise, reviseRecord } from "./status.ts";
 
 /**
- * Validation refuses `suspend` without `shutdownAfterJobFinishes`, unless the cluster is a selected one; a running job's
- * such edit is no suspension.
+ * Validation refuses `suspend` without `shutdownAfterJobFinishes`, unless the cluster is a selected one, or rules say what is
+ * deleted; a running job's such edit is no suspension.
  */
-export const wantsSuspension = ({ spec }: RayJob): boolean =>
-  spec.suspend === true && (spec.shutdownAfterJobFinishes === true || selects(spec));
+export const wantsSuspension = ({ spec }: RayJob): boolean => spec.suspend === true && maySuspend(spec);
+
+export const maySuspend = (spec: RayJobSpec): boolean =>
+  spec.shutdownAfterJobFinishes === true || selects(spec) || spec.deletionStrategy?.deletionRules !== undefined;
 
 /** How the record of an attempt tells that a suspension ended it. */
 export const WAS_SUSPENDED = "The RayJob was suspended.";

@@ -12,9 +12,9 @@ import { fromWire, type Instant, toWire } from "../time.ts";
 import { blockingDeadline } from "./barrier.ts";
 import { isLeaving } from "./children.ts";
 import { activeDeadline, isBeingStopped, preRunningDeadline, STOP_PATIENCE } from "./deadlines.ts";
-import { dueTime } from "./finish.ts";
 import { HALT_PATIENCE, mayRunOn } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
+import { disposalOf, dueAt, type Stage } from "./policy.ts";
 import { isTerminal } from "./ray.ts";
 import { isSelected } from "./records.ts";
 import { REFUSED } from "./run.ts";
@@ -54,7 +54,7 @@ interface Running {
 
 interface TimerRule {
   readonly name: TimerName;
-  readonly label: string;
+  readonly label: string | ((running: Running) => string);
   readonly setting?: string;
   readonly phases: readonly RayJobStatus["jobDeploymentStatus"][];
   readonly at: (running: Running) => Instant | undefined;
@@ -134,15 +134,30 @@ const rules: readonly TimerRule[] = [
   },
   {
     name: "timeToLive",
-    label: "ttlSecondsAfterFinished",
+    label: (running) => stageOf(running)?.field.replace(/^spec\./, "") ?? "",
     phases: ["Complete", "Failed"],
-    at: ({ observed, status, cluster, record }) =>
-      cluster && !isLeaving(cluster) && !isSelected(record) && observed.job.spec.ttlSecondsAfterFinished
-        ? dueTime(observed, status)
-        : undefined,
-    follows: "the RayCluster is deleted",
+    at: (running) => {
+      const stage = stageOf(running);
+      return stage && dueAt(stage, running.status);
+    },
+    follows: (running) => STAGES[stageOf(running)?.policy ?? "DeleteCluster"],
   },
 ];
+
+const STAGES: Readonly<Record<Stage["policy"], string>> = {
+  DeleteWorkers: "the RayCluster's workers are deleted, its head stays",
+  DeleteCluster: "the RayCluster is deleted",
+  DeleteSelf: "the RayJob is deleted, and all that is left of it",
+};
+
+/** The next stage of what is deleted after the end; the last one, while its time is over and it has not shown yet. */
+function stageOf({ observed: { job, settings }, status, cluster, record, now }: Running): Stage | undefined {
+  const { stages } = disposalOf(job.spec, status, settings, isSelected(record));
+  const later = stages.filter(({ after }) => after > 0);
+  const next = later.find((stage) => dueAt(stage, status) > now) ?? later.at(-1);
+  const isThere = cluster !== undefined && !isLeaving(cluster) && !isSelected(record);
+  return next && (isThere || next.policy === "DeleteSelf") ? next : undefined;
+}
 
 const ending = (wire: string | undefined, length: number): Instant | undefined => {
   const start = fromWire(wire);
@@ -158,7 +173,7 @@ export function timersOf(running: Running): readonly Timer[] {
       const end = at(running);
       if (end === undefined) return [];
       const text = typeof follows === "string" ? follows : follows(running);
-      return [timer(name, label, end, text, setting)];
+      return [timer(name, typeof label === "string" ? label : label(running), end, text, setting)];
     });
   const ofPods = UNDER_WAY.some((under) => under === phase) ? podTimers(running) : [];
   return [...ofJob, ...ofPods].sort((one, other) => one.endsAt.localeCompare(other.endsAt));

@@ -142,7 +142,6 @@ describe("a RayJob is refused for", () => {
       "must be a positive integer",
     ],
     ["retryStrategy.type", { retryStrategy: { type: "Never" as "Recreate" } }, "Recreate, BlockingRecreate"],
-    ["deletionStrategy", { deletionStrategy: { deletionRules: [] } }, "shutdownAfterJobFinishes"],
     ["submitterPodTemplate", { submitterPodTemplate: { spec: { containers: [] } } }, "at least one container"],
     [
       "submitterPodTemplate.spec.restartPolicy",

@@ -24,6 +24,8 @@ import { check, type Finding, inOneText, type Rule, sentence, type Violation } f
 import { selects } from "./records.ts";
 import { parseResources } from "./request.ts";
 import { hasOwnCommand } from "./submitterPod.ts";
+import { maySuspend } from "./suspend.ts";
+import { deletionValidation } from "./validateDeletion.ts";
 
 /** What is wrong, as a status and an event tell it. */
 export interface Problem {
@@ -127,8 +129,8 @@ const rules: readonly Rule<RayJob>[] = [
     name: "suspend-needs-shutdown",
     kuberay: "prefixed",
     at: "spec.suspend",
-    // On a selected cluster nothing is shut down at the end, and nothing but the job by a suspension.
-    broken: ({ spec }) => spec.suspend === true && !spec.shutdownAfterJobFinishes && !selects(spec),
+    // On a selected cluster nothing is shut down at the end, and nothing but the job by a suspension; rules shut down, too.
+    broken: ({ spec }) => spec.suspend === true && !maySuspend(spec),
     text: "a RayJob with shutdownAfterJobFinishes set to false is not allowed to be suspended",
     remedy: "set spec.shutdownAfterJobFinishes to true, or spec.suspend to false",
   },
@@ -148,11 +150,7 @@ const rules: readonly Rule<RayJob>[] = [
     text: "a RayJob with shutdownAfterJobFinishes set to false cannot have TTLSecondsAfterFinished",
     remedy: "set spec.shutdownAfterJobFinishes to true, or remove spec.ttlSecondsAfterFinished",
   },
-  notBuilt(
-    "deletionStrategy",
-    ({ spec }) => spec.deletionStrategy !== undefined,
-    "remove it; shutdownAfterJobFinishes with ttlSecondsAfterFinished deletes the RayCluster",
-  ),
+  ...deletionValidation,
   {
     name: "cluster-or-selector",
     kuberay: "prefixed",

@@ -68,6 +68,12 @@ const retryable = { backoffLimit: 1 };
 /** Somebody holds every Pod of the attempt in Terminating, for two minutes. */
 const held = once("Running", "stick", "running");
 
+/** With rules about what is deleted at the end. */
+const ruled = (...deletionRules: NonNullable<NonNullable<RayJobSpec["deletionStrategy"]>["deletionRules"]>) => ({
+  shutdownAfterJobFinishes: false,
+  deletionStrategy: { deletionRules },
+});
+
 /** Attempts that never overlap. */
 function blocking(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
   const retryStrategy = { type: "BlockingRecreate", ...spec.retryStrategy } as RayJobSpec["retryStrategy"];
@@ -231,6 +237,31 @@ export const lifecycles: readonly Lifecycle[] = [
     },
   ),
   life("recreated-http", "Complete", HTTP, { jobs: [long, short], script: once("Running", "recreate", "running") }),
+  life(
+    "rules-in-stages",
+    "gone",
+    ruled(
+      { policy: "DeleteWorkers", condition: { jobStatus: "SUCCEEDED", ttlSeconds: 10 } },
+      { policy: "DeleteCluster", condition: { jobStatus: "SUCCEEDED", ttlSeconds: 30 } },
+      { policy: "DeleteSelf", condition: { jobDeploymentStatus: "Complete", ttlSeconds: 50 } },
+    ),
+  ),
+  life(
+    "rules-keep-the-head",
+    "Failed",
+    ruled(
+      { policy: "DeleteWorkers", condition: { jobDeploymentStatus: "Failed", ttlSeconds: 10 } },
+      { policy: "DeleteSelf", condition: { jobDeploymentStatus: "Complete" } },
+    ),
+    { jobs: [failing] },
+  ),
+  life("rules-match-nothing", "Failed", ruled({ policy: "DeleteSelf", condition: { jobStatus: "SUCCEEDED" } }), {
+    jobs: [failing],
+  }),
+  selecting("deletes-itself", "gone", {
+    shutdownAfterJobFinishes: false,
+    deletionStrategy: { onSuccess: { policy: "DeleteSelf" }, onFailure: { policy: "DeleteNone" } },
+  }),
   blocking("retry", "Complete", {}, { core: true }),
   blocking("retry-http", "Complete", HTTP),
   blocking("retries-exhausted", "Failed", {}, { jobs: [failing] }),

@@ -497,6 +497,37 @@ export const mutants: readonly Mutant[] = [
     replace: [["if (!job.metadata.finalizers?.includes(FINALIZER.rayJob)) return addFinalizer(observed);", ""]],
     in: ["delete-in-running"],
   },
+  {
+    name: "a stage that comes before its time",
+    file: job("policy"),
+    replace: [["(fromWire(endTime) ?? 0) + seconds(after)", "(fromWire(endTime) ?? 0) + after"]],
+    in: ["rules-in-stages"],
+  },
+  {
+    name: "a rule that is obeyed whatever the outcome",
+    file: job("policy"),
+    replace: [
+      [
+        "(condition.jobStatus !== undefined && condition.jobStatus === outcome.jobStatus)",
+        "condition.jobStatus !== undefined",
+      ],
+    ],
+    in: ["rules-match-nothing"],
+  },
+  {
+    name: "a stage that nobody wakes up for",
+    file: job("finish"),
+    replace: [["wakeAt: earliest(released.wakeAt, nextAt)", "wakeAt: released.wakeAt"]],
+    in: ["rules-in-stages"],
+  },
+  {
+    name: "holdings that are told once and for all",
+    file: job("finish"),
+    replace: [
+      ["record && holdingsNews(status, observed, record, now)", "record && [holdingsNews] ? undefined : undefined"],
+    ],
+    in: ["rules-keep-the-head"],
+  },
   // A cluster that somebody else made.
   {
     name: "a stop before the submitter is gone",
@@ -521,8 +552,11 @@ export const mutants: readonly Mutant[] = [
     name: "a selected cluster deleted at the end",
     file: job("finish"),
     replace: [
-      ["due === undefined || isSelected(record)", "due === undefined"],
-      [": some.rayClusters\n", ": observed.rayClusters\n"],
+      [
+        "disposalOf(job.spec, status, observed.settings, isSelected(record))",
+        "disposalOf(job.spec, status, observed.settings, false)",
+      ],
+      ["disposals[due.policy](some)", "disposals[due.policy]({ ...some, rayClusters: observed.rayClusters })"],
     ],
     in: ["selector-success"],
   },

@@ -15,6 +15,7 @@ import type { Change } from "../../../src/simkube/storage.ts";
 import type { FakeHead } from "../fakeRay.ts";
 import type { World } from "../world.ts";
 import { Attempts } from "./attempts.ts";
+import { Disposal } from "./disposal.ts";
 import type { Laxity } from "./future.ts";
 import { GIVEN_UP_MARK } from "./replica.ts";
 import { SelectedCluster } from "./selected.ts";
@@ -57,6 +58,7 @@ export class Oracles {
   #lease = { holder: "", until: 0 };
   readonly #selected: SelectedCluster;
   readonly #attempts: Attempts;
+  readonly #disposal: Disposal;
   #resumes = 0;
   /** The highest `backoffLimit` that a RayJob ever had. */
   readonly #limits = new Map<string, number>();
@@ -72,6 +74,7 @@ export class Oracles {
       metadata.ownerReferences?.some(({ uid }) => this.#cameLate.has(uid)) ?? false;
     this.#selected = new SelectedCluster(world, (what) => this.#violated(what));
     this.#attempts = new Attempts(world, (what) => this.#violated(what));
+    this.#disposal = new Disposal(world, (what) => this.#violated(what));
     world.kube.storage.listen((change) => this.#stored(change));
   }
 
@@ -102,6 +105,7 @@ export class Oracles {
   /** A replica sends a write. */
   sends({ method, path, body }: KubeRequest): void {
     this.#selected.sends({ method, path, body });
+    this.#disposal.sends({ method, path, body });
     if (path.includes("/events")) this.#event(body);
     if (method === "DELETE") {
       const { preconditions } = (body ?? {}) as { preconditions?: { uid?: string } };
@@ -181,6 +185,7 @@ export class Oracles {
   /** At the end, when nothing moves any more. */
   settled(): void {
     if (!this.rayDisturbed && !this.leaderless) this.#selected.settled();
+    this.#disposal.settled();
     const alive = new Set(this.#all<RayJob>(RAYJOB).map(({ metadata }) => metadata.uid));
     for (const resource of [CLUSTER, JOB, POD, SERVICE]) {
       for (const object of this.#all(resource)) {
