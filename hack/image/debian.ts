@@ -11,9 +11,10 @@ import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { CannotBuild, say } from "./console.ts";
+import { CannotBuild, saying } from "../console.ts";
 import { type Architecture, sha256 } from "./oci.ts";
 
+const say = saying("image");
 /** Debian's release that the base is made of, and what of it. gcc-12-base has the licence of the two before it. */
 const SUITE = "bookworm";
 const PACKAGES = ["libc6", "libgcc-s1", "libstdc++6", "gcc-12-base"];

@@ -9,14 +9,15 @@ import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
+import { CannotBuild, endInWords, saying } from "../console.ts";
 import { bundle } from "./bundle.ts";
-import { CannotBuild, say } from "./console.ts";
 import { basePackages, renewLock } from "./debian.ts";
 import { baseLayer, imageConfig, imageName, NODE, nodeLayer, programLayer } from "./layout.ts";
 import { nodeFor } from "./node.ts";
 import { type Architecture, imageArchive, type Layer, sha256 } from "./oci.ts";
 import { withFolders } from "./tar.ts";
 
+const say = saying("image");
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const CACHE = join(resolve(process.env["RAYKEEPER_CACHE"] || join(ROOT, ".cache")), "image");
 
@@ -109,11 +110,4 @@ async function main(): Promise<void> {
   console.log(output);
 }
 
-try {
-  await main();
-} catch (error) {
-  const known = error instanceof CannotBuild || (error as { code?: string }).code?.startsWith("ERR_PARSE_ARGS");
-  if (!known) throw error;
-  say(`${(error as Error).message}${error instanceof CannotBuild && error.remedy ? `\n  ${error.remedy}` : ""}`);
-  process.exitCode = 2;
-}
+await endInWords(say, main);

