@@ -29,6 +29,10 @@ import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 
 export interface ControlPlane {
   readonly kubeconfig: string;
+  /** What ServiceAccounts ask of the API server, a line each; for identity.ts to read. */
+  readonly auditLog: string;
+  /** Goes with it. */
+  readonly folder: string;
   /** The folder of the programs; kubectl is among them. */
   readonly programs: string;
   close(): Promise<void>;
@@ -42,6 +46,17 @@ const CONTROLLERS = [
   "endpointslice-controller",
   "ttl-after-finished-controller",
 ];
+/** A watch is told when it begins: it may not end before the tests do. */
+const AUDIT_POLICY = {
+  apiVersion: "audit.k8s.io/v1",
+  kind: "Policy",
+  omitStages: ["RequestReceived"],
+  rules: [
+    { level: "Metadata", userGroups: ["system:serviceaccounts"], verbs: ["watch"], omitStages: ["ResponseComplete"] },
+    { level: "Metadata", userGroups: ["system:serviceaccounts"] },
+    { level: "None" },
+  ],
+};
 /** Milliseconds until all must be ready; on a machine that does much else it takes a while. */
 const PATIENCE = 120_000;
 
@@ -66,6 +81,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
     const peer = `http://127.0.0.1:${peerPort}`;
     const server = `https://127.0.0.1:${apiPort}`;
     const files = writeFiles(folder, server);
+    const auditLog = join(folder, "audit.log");
     start("etcd", [
       `--data-dir=${join(folder, "data")}`,
       // Nobody needs the data after a crash.
@@ -90,6 +106,11 @@ export async function startControlPlane(): Promise<ControlPlane> {
       "--authorization-mode=Node,RBAC",
       // It refuses Pods until a namespace has its service account, which no controller makes here.
       "--disable-admission-plugins=ServiceAccount",
+      // As in OpenShift: it asks for rights that nothing else asks for.
+      "--enable-admission-plugins=OwnerReferencesPermissionEnforcement",
+      `--audit-policy-file=${files.auditPolicy}`,
+      `--audit-log-path=${auditLog}`,
+      "--audit-log-mode=blocking",
     ]);
     await whenReady(files.kubeconfig, running);
     start("kube-controller-manager", [
@@ -98,7 +119,7 @@ export async function startControlPlane(): Promise<ControlPlane> {
       "--leader-elect=false",
       `--controllers=${CONTROLLERS.join()}`,
     ]);
-    return { kubeconfig: files.kubeconfig, programs, close };
+    return { kubeconfig: files.kubeconfig, auditLog, folder, programs, close };
   } catch (error) {
     await close();
     throw error;
@@ -173,6 +194,7 @@ function writeFiles(folder: string, server: string) {
     certificate: certificateFile,
     key: write("server-key.pem", key),
     serviceAccountKey: write("service-account.pem", privateKey.export({ type: "pkcs8", format: "pem" }).toString()),
+    auditPolicy: write("audit-policy.yaml", JSON.stringify(AUDIT_POLICY)),
     tokens: write("tokens.csv", `${token},tests,tests,"system:masters"\n`),
     kubeconfig: write(
       "kubeconfig",

@@ -1,17 +1,24 @@
 /** Starts the one control plane that all integration tests share, with our CRDs, and takes it down after the last. */
 import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { parse } from "yaml";
 import type { CustomResourceDefinition } from "../../src/api/kubernetes.ts";
 import { KubeClient } from "../../src/machinery/kube/client.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import { customResourceDefinitions as definitions, resourcePath } from "../../src/machinery/kube/resources.ts";
-import { buildPrograms, startControlPlane } from "./controlPlane.ts";
+import { objectsOf } from "../support/helm.ts";
+import { buildPrograms, type ControlPlane, startControlPlane } from "./controlPlane.ts";
+import { actAs, grant } from "./identity.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
     /** Of the control plane; whoever has it may do everything. */
     controlPlane: string;
+    /** Of the operator: it may do what the plain manifest grants it. */
+    operator: string;
+    /** What ServiceAccounts asked of it; for identity.ts to read. */
+    auditLog: string;
     /** The folder of its programs; kubectl is among them. */
     programs: string;
     /** The folder that has helm; empty where it cannot be built. */
@@ -22,7 +29,7 @@ declare module "vitest" {
 }
 
 interface Project {
-  provide(key: "controlPlane" | "programs" | "helm", value: string): void;
+  provide(key: "controlPlane" | "operator" | "auditLog" | "programs" | "helm", value: string): void;
   provide(key: "crdWarnings", value: string[]): void;
 }
 
@@ -30,11 +37,13 @@ export default async function setup(project: Project): Promise<() => Promise<voi
   const controlPlane = await startControlPlane();
   try {
     project.provide("crdWarnings", await install(controlPlane.kubeconfig));
+    project.provide("operator", await identityOfTheManifest(controlPlane));
   } catch (error) {
     await controlPlane.close();
     throw error;
   }
   project.provide("controlPlane", controlPlane.kubeconfig);
+  project.provide("auditLog", controlPlane.auditLog);
   project.provide("programs", controlPlane.programs);
   project.provide("helm", helmIfPossible());
   return () => controlPlane.close();
@@ -63,6 +72,12 @@ async function install(kubeconfig: string): Promise<string[]> {
   }
   await transport.close();
   return warnings;
+}
+
+async function identityOfTheManifest({ kubeconfig, folder }: ControlPlane): Promise<string> {
+  const manifest = readFileSync(new URL("../../deploy/raykeeper.yaml", import.meta.url), "utf8");
+  await grant(kubeconfig, objectsOf(manifest));
+  return actAs(kubeconfig, "default", "kuberay-operator", join(folder, "operator.kubeconfig"));
 }
 
 /** A control plane may be given (KUBEBUILDER_ASSETS) where there is no Go; Helm is always built. Why not, it says itself. */

@@ -43,6 +43,7 @@ import { diligent, runSubmitter, type SubmitterScript } from "../sim/fakeSubmitt
 import { clusterSpec, rayCluster, rayJob } from "../support/manifests.ts";
 import { temporaryFolder } from "./controlPlane.ts";
 import { History } from "./history.ts";
+import { denied, endOf, type Request, requestsIn } from "./identity.ts";
 
 /** No name server knows it: test/integration/dashboards.js leads there. */
 const DOMAIN = "cluster.test";
@@ -53,6 +54,11 @@ const OPERATORS_NAMESPACE = "default";
 export const swift: PodBehaviour = { schedule: 20, start: 50, ready: 150, terminate: 200 };
 /** Jobs that take long enough to be seen running. */
 export const soon = (): JobScript => succeeds(1500, 200);
+
+export interface OperatorChoices {
+  readonly kubeconfig?: string;
+  readonly flags?: readonly string[];
+}
 
 export interface Scripts {
   /** Of the jobs that Ray is given, in order; then `soon`. */
@@ -77,8 +83,10 @@ export class World {
   readonly ray: FakeRay;
   readonly kubelet: FakeKubelet;
   readonly stages = new Map<string, Stage>();
-  readonly #kubeconfig = inject("controlPlane");
-  readonly #connection = new HttpTransport(loadKubeconfig(this.#kubeconfig));
+  readonly #connection = new HttpTransport(loadKubeconfig(inject("controlPlane")));
+  /** Where the audit log was when this world was opened. */
+  readonly #opened = endOf(inject("auditLog"));
+  #forgiven: (request: Request) => boolean = () => false;
   readonly #server: Server;
   readonly #end = new AbortController();
   /** What runs, oldest first, and where it logs. */
@@ -136,7 +144,8 @@ export class World {
     return stage;
   }
 
-  startOperator(): void {
+  /** `kubeconfig` and `flags` instead of the manifest's identity, and beside the tests' own flags. */
+  startOperator({ kubeconfig = inject("operator"), flags: chosen = [] }: OperatorChoices = {}): void {
     const log = this.#log(this.#logs++);
     const output = openSync(log, "a", 0o600);
     const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
@@ -147,7 +156,7 @@ export class World {
       "setpriv",
       [
         ...["--pdeathsig", "KILL", process.execPath, "--import", hook],
-        ...[main, "operator", "--kubeconfig", this.#kubeconfig, ...flags],
+        ...[main, "operator", "--kubeconfig", kubeconfig, ...flags, ...chosen],
       ],
       {
         stdio: ["ignore", output, output],
@@ -249,6 +258,18 @@ export class World {
     }
     await this.#connection.close();
     rmSync(this.#folder, { recursive: true, force: true });
+    const refused = denied(this.requests.filter((request) => !this.#forgiven(request)));
+    if (refused.length > 0) throw new Error(`the operator was denied what it asked for:\n${refused.join("\n")}`);
+  }
+
+  /** Requests that a test makes itself with an operator's identity, and wants to be denied. */
+  forgive(which: (request: Request) => boolean): void {
+    this.#forgiven = which;
+  }
+
+  /** What operators asked of the API server since this world was opened. */
+  get requests(): Request[] {
+    return requestsIn(inject("auditLog"), this.#opened);
   }
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
