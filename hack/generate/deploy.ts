@@ -97,7 +97,7 @@ const deployment: Manifest = {
             ],
             livenessProbe: probe("/healthz"),
             readinessProbe: probe("/readyz"),
-            resources: { requests: { cpu: "100m", memory: "512Mi" }, limits: { cpu: "1", memory: "512Mi" } },
+            resources: { requests: { cpu: "100m" }, limits: { cpu: "1", memory: "512Mi" } },
             securityContext: {
               allowPrivilegeEscalation: false,
               readOnlyRootFilesystem: true,
@@ -182,6 +182,8 @@ export function deployFiles(crds: ReadonlyMap<string, string>): Map<string, stri
     `${NOTE}${[...crds.values()].map(bare).join("---\n")}---\n${documents(everything)}`,
   );
 
+  files.set("docs/permissions.md", permissionsPage());
+
   const chart = "deploy/helm/raykeeper";
   for (const [name, text] of crds) files.set(`${chart}/crds/${name}`, text);
   files.set(`${chart}/Chart.yaml`, NOTE + yaml(chartYaml));
@@ -247,4 +249,38 @@ function templates(): string {
     ),
     define("notBuilt", yaml(notBuilt())),
   ].join("");
+}
+
+function permissionsPage(): string {
+  const table = (permissions: readonly Permission[]) =>
+    [
+      "| group | resource | verbs | why |",
+      "|---|---|---|---|",
+      ...permissions.map(({ group, resource, verbs, names, why, when, unseen }) => {
+        const only = names ? ` (only ${names.join(", ")})` : "";
+        const notes = [why, when && `only with \`${when}\``, unseen && `(not seen in tests: ${unseen})`];
+        const cells = [group || "core", `\`${resource}\`${only}`, verbs.join(", "), notes.filter(Boolean).join("; ")];
+        return `| ${cells.join(" | ")} |`;
+      }),
+      "",
+    ].join("\n");
+  return `<!-- Made by \`npm run generate\` from src/permissions.ts. Do not edit. -->
+# What the operator may do
+
+Chart, kustomize bases and plain manifest grant these rights and no others. The tests on a real API server run the
+operator with exactly them: what is denied to it fails a test, and so does a right that is not used.
+
+In each namespace whose RayJobs and RayClusters it cares for (all of them, or those of \`watchNamespace\` with
+\`singleNamespaceInstall\`):
+
+${table(operatorPermissions)}
+In its own namespace:
+
+${table(leaderElectionPermissions)}
+Of the chart's Job that brings the CRDs up to date, which has a ServiceAccount of its own (\`crds.apply\`):
+
+${table(crdPermissions)}
+Beyond these, every ServiceAccount may read the API server's version and its OpenAPI documents; the operator reads there
+whether the CRDs keep what it writes down.
+`;
 }
