@@ -13,6 +13,8 @@ export interface ConnectOptions {
   readonly context?: string;
   /** Inside a Pod, take its service account unless a kubeconfig or context is named. */
   readonly inClusterFirst?: boolean;
+  /** Requests that may be under way at a time. */
+  readonly connections?: number;
 }
 
 export interface Connected {
@@ -25,11 +27,11 @@ export interface Connected {
 }
 
 /** Opens no connection yet. Throws CannotRun when there is nothing usable to connect with. */
-export function connect({ kubeconfig, context, inClusterFirst = false }: ConnectOptions): Connected {
+export function connect({ kubeconfig, context, inClusterFirst = false, connections }: ConnectOptions): Connected {
   try {
     const named = kubeconfig !== undefined || context !== undefined;
     const connection = inClusterFirst && !named && isInCluster() ? inCluster() : loadKubeconfig(kubeconfig, context);
-    const transport = new HttpTransport(connection, { userAgent: `raykeeper/${VERSION}` });
+    const transport = new HttpTransport(connection, { userAgent: `raykeeper/${VERSION}`, connections });
     const { server, namespace = "default" } = connection;
     return { transport, server, namespace, close: () => transport.close() };
   } catch (error) {

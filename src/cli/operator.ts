@@ -15,7 +15,9 @@ import { KubeClient } from "../machinery/kube/client.ts";
 import { noMetrics } from "../machinery/metrics.ts";
 import { Vitals } from "../machinery/vitals.ts";
 import { httpRayTransport } from "../ray/http.ts";
+import { DASHBOARDS_AT_A_TIME } from "../ray/poller.ts";
 import { proxyRayTransport } from "../ray/proxy.ts";
+import type { RayTransport } from "../ray/transport.ts";
 import { liveness, readiness } from "../serve/health.ts";
 import { servePages } from "../serve/http.ts";
 import { makeLog } from "../serve/log.ts";
@@ -53,12 +55,12 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
   const metrics = config.enableMetrics ? new PrometheusMetrics({ host: new URL(server).host }) : undefined;
   const vitals = new Vitals();
   const journal = new Journal({ client: new KubeClient(transport), clock: realClock, log });
-  const direct = config.useKubernetesProxy ? undefined : httpRayTransport();
+  const ray = config.useKubernetesProxy ? throughApiServer(options) : httpRayTransport();
   const running = startOperator({
     transport,
     clock: realClock,
     config,
-    rayTransport: direct ?? proxyRayTransport(transport),
+    rayTransport: ray,
     log,
     metrics: metrics ?? noMetrics,
     vitals,
@@ -93,8 +95,14 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     return 1;
   } finally {
     clearInterval(alive);
-    await Promise.allSettled([...serving.map((each) => each?.close()), direct?.close(), close()]);
+    await Promise.allSettled([...serving.map((each) => each?.close()), ray.close(), close()]);
   }
+}
+
+/** Has connections of its own: a dashboard that hangs must not hold up a write, or the lease. */
+function throughApiServer(options: OperatorOptions): RayTransport & { close(): Promise<void> } {
+  const { transport, close } = connect({ ...options, inClusterFirst: true, connections: DASHBOARDS_AT_A_TIME });
+  return { ...proxyRayTransport(transport), close };
 }
 
 function readConfig(options: OperatorOptions) {

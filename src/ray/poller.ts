@@ -14,6 +14,9 @@ import { RateLimit } from "../machinery/rateLimit.ts";
 import type { Dashboard, NodeStates } from "./dashboard.ts";
 import { ASK_BY_ID, FIRST_INTERVAL, GAP, GROWTH, jitter, LONGEST, NODES_INTERVAL } from "./pace.ts";
 
+/** Dashboards being asked at one time. One that hangs holds its place until its time-out. */
+export const DASHBOARDS_AT_A_TIME = 64;
+
 export interface PollerOptions {
   readonly clock: Clock;
   readonly dashboard: Dashboard;
@@ -23,7 +26,7 @@ export interface PollerOptions {
   readonly seed?: string;
   /** Bound on all requests to all dashboards. */
   readonly requestsPerSecond?: number;
-  /** Dashboards being asked at one time. One that hangs holds its place until its time-out. */
+  /** DASHBOARDS_AT_A_TIME when absent. */
   readonly concurrency?: number;
   /** For metrics; `seconds` from the round's first request to its last answer. */
   readonly onRound?: (round: { dashboard: string; jobs: number; result: "ok" | "none"; seconds: number }) => void;
@@ -152,7 +155,7 @@ export class Poller {
   }
 
   #start(): void {
-    while (this.#running < (this.#options.concurrency ?? 64)) {
+    while (this.#running < (this.#options.concurrency ?? DASHBOARDS_AT_A_TIME)) {
       const head = this.#ready.shift();
       if (!head) return;
       this.#running++;

@@ -27,12 +27,15 @@ const STREAM_TIMEOUT = 30_000;
 interface HttpOptions {
   readonly clock?: Clock;
   readonly userAgent?: string;
+  /** Requests that may be under way at a time; watches are beside. */
+  readonly connections?: number;
 }
 
 export class HttpTransport implements Transport {
   readonly #connection: Connection;
   readonly #clock: Clock;
   readonly #userAgent: string;
+  readonly #connections: number;
   readonly #origin: string;
   readonly #prefix: string;
   #pool: { readonly tls: string; readonly dispatcher: Dispatcher } | undefined;
@@ -42,6 +45,7 @@ export class HttpTransport implements Transport {
     this.#connection = connection;
     this.#clock = options.clock ?? realClock;
     this.#userAgent = options.userAgent ?? "raykeeper";
+    this.#connections = options.connections ?? CONNECTIONS;
     const { origin, pathname } = parseUrl(connection.server, "server");
     this.#origin = origin;
     this.#prefix = pathname.replace(/\/+$/, "");
@@ -178,7 +182,7 @@ export class HttpTransport implements Transport {
     if (this.#pool?.tls !== tls) {
       // What is under way on the old pool ends in peace.
       void this.#pool?.dispatcher.close();
-      this.#pool = { tls, dispatcher: this.#dispatcher(credentials, CONNECTIONS) };
+      this.#pool = { tls, dispatcher: this.#dispatcher(credentials, this.#connections) };
     }
     return this.#pool.dispatcher;
   }
