@@ -54,7 +54,7 @@ export interface Scripts {
  * Our own definitions, save that Pod templates are taken as they come: their schema is nine tenths of the whole, and a
  * world is made several hundred times.
  */
-const CRDS = frozen(withOpenTemplates(crds()));
+export const CRDS = frozen(withOpenTemplates(crds()));
 const WITHOUT_LEASE = configFrom({ flags: { "enable-leader-election": false } });
 
 export interface Start {
