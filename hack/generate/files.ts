@@ -2,6 +2,7 @@
 import { crds } from "../../src/api/crds.ts";
 import { crdText } from "../../src/cli/crds.ts";
 import { deployFiles } from "./deploy.ts";
+import { operationsPage } from "./operations.ts";
 
 export function crdFiles(): Map<string, string> {
   return new Map(
@@ -16,5 +17,5 @@ export function crdFiles(): Map<string, string> {
 export function generatedFiles(): Map<string, string> {
   const files = crdFiles();
   const byName = new Map([...files].map(([path, text]) => [path.slice(path.lastIndexOf("/") + 1), text]));
-  return new Map([...files, ...deployFiles(byName)]);
+  return new Map([...files, ...deployFiles(byName), operationsPage()]);
 }
