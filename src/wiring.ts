@@ -516,7 +516,8 @@ function observeRayJob(
 ): ObservedRayJob {
   const { namespace = "", name, uid } = job.metadata;
   // Of a RayJob that KubeRay ran, the number is read out of what it wrote.
-  const record = currentRecord({ job });
+  const named = caches.rayClusters.store.get(namespace, job.status?.rayClusterName ?? "");
+  const record = currentRecord({ job, rayClusters: named ? [named] : [] });
   const attempt = record?.number;
   // While suspended only the record names it, and a selected cluster may yet have to be told to stop the job.
   const clusterName = job.status?.rayClusterName || record?.rayClusterName;

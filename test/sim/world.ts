@@ -271,6 +271,8 @@ export class World {
 
   #submit(pod: Stored<Pod>): void {
     const { uid } = pod.metadata;
+    // KubeRay's sidecar has done its work by the time anybody here looks at it.
+    if (hasSidecar(pod) && hasOwnCommand(pod)) return;
     const gone = new AbortController();
     this.#submitters.set(uid, gone);
     const script = (this.#scripts.submitter ?? (() => diligent))(pod);

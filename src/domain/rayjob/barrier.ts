@@ -83,12 +83,12 @@ export function atBarrier(observed: ObservedRayJob, now: Instant): Decision<RayC
 
 /** The status once the barrier is open, and the event that says so; the same status where it was never shut. */
 export function released(
-  { job }: ObservedRayJob,
+  observed: ObservedRayJob,
   why: string,
   now: Instant,
 ): { readonly status: RayJobStatus; readonly events: readonly EventSpec[] } {
-  const status = statusOf(job);
-  const record = currentRecord({ job });
+  const status = statusOf(observed.job);
+  const record = currentRecord(observed);
   if (!record?.barrier) return { status, events: [] };
   const { suspendedTime, ...kept } = record.barrier;
   const stood = secondsFrom(suspendedTime, now);
@@ -105,9 +105,10 @@ export function released(
 }
 
 /** The barrier is open, and yet no attempt begins: from now on the clock stands. */
-export function heldOpen({ job }: ObservedRayJob, now: Instant): RayJobStatus {
+export function heldOpen(observed: ObservedRayJob, now: Instant): RayJobStatus {
+  const { job } = observed;
   const status = statusOf(job);
-  const record = currentRecord({ job });
+  const record = currentRecord(observed);
   if (!record || !isBlocking(job) || record.barrier?.releasedTime !== undefined) return status;
   return reviseRecord(status, record, { barrier: { ...record.barrier, releasedTime: toWire(now) } });
 }

@@ -39,8 +39,10 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
   const status = statusOf(job);
   const record = currentRecord(observed);
   const some = remains(observed, record);
-  const submitter = record ? settleSubmitter(observed, status, record) : [];
-  if (record && mayYetBeSubmitted(observed, status, record)) {
+  // What ended under KubeRay stays as KubeRay left it, save that its cluster goes when it is due.
+  const isOurs = status.attempts !== undefined;
+  const submitter = record && isOurs ? settleSubmitter(observed, status, record) : [];
+  if (record && isOurs && mayYetBeSubmitted(observed, status, record)) {
     const why = "the attempt was given up, and its sidecar might still submit the job";
     const all = some.rayClusters.filter((cluster) => !isLeaving(cluster));
     if (all.length > 0) return { summary: why, effects: all.map((one) => deleteCluster(one, why)), events: [] };

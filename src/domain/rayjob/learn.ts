@@ -63,7 +63,7 @@ export function learn(pass: Pass, info: RayJobInfo): Learnt {
   return {
     ...pass,
     status: health.status,
-    record: currentRecord({ job: { ...observed.job, status: health.status } }) ?? pass.record,
+    record: currentRecord({ ...observed, job: { ...observed.job, status: health.status } }) ?? pass.record,
     events: [...(first ? [submitted] : []), ...health.events],
   };
 }
@@ -113,7 +113,7 @@ function submitterHealth(
       if (record.endTime !== undefined) return { status: health(false, "Deleted", STOPPED).status, events: [] };
       const lost = health(false, "Deleted", deletions < MOST_DELETIONS ? DELETED : DELETED_AGAIN);
       // Counted in the journal before the next one is made, by whoever leads then.
-      const counted = currentRecord({ job: { ...observed.job, status: lost.status } }) ?? record;
+      const counted = currentRecord({ ...observed, job: { ...observed.job, status: lost.status } }) ?? record;
       return { ...lost, status: reviseRecord(lost.status, counted, { submitterDeletions: deletions + 1 }) };
     }
   }

@@ -5,6 +5,7 @@
  * flat fields, and becomes part of the status with the next write.
  */
 import { LABEL } from "../../api/labels.ts";
+import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
 import { fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { generatedName } from "./names.ts";
@@ -30,14 +31,20 @@ export const aboutItFrom = (record: AttemptRecord): Instant =>
 
 export const statusOf = (job: RayJob): RayJobStatus => job.status ?? {};
 
-/** The current attempt's record; undefined before the first attempt, and while none is under way. */
-export function currentRecord({ job }: Pick<ObservedRayJob, "job">): AttemptRecord | undefined {
+/**
+ * The current attempt's record; undefined before the first attempt, and while none is under way. Without a journal the
+ * RayCluster tells which attempt it was made for: KubeRay, when it was gone back to, kept neither records nor numbers.
+ */
+export function currentRecord({
+  job,
+  rayClusters = [],
+}: Pick<ObservedRayJob, "job"> & Partial<Pick<ObservedRayJob, "rayClusters">>): AttemptRecord | undefined {
   const status = statusOf(job);
   const last = status.attempts?.at(-1);
   if (last !== undefined) return last;
   if (!status.rayClusterName && !status.jobId) return undefined;
   return {
-    number: status.executionAttempt ?? numberUnderKubeRay(status),
+    number: status.executionAttempt ?? numberOnCluster(job, rayClusters) ?? numberUnderKubeRay(status),
     jobId: status.jobId,
     rayClusterName: status.rayClusterName,
     submissionMode: job.spec.submissionMode ?? "K8sJobMode",
@@ -49,6 +56,16 @@ export function currentRecord({ job }: Pick<ObservedRayJob, "job">): AttemptReco
     runningTime: status.jobStatus === "RUNNING" ? (status.rayJobInfo?.startTime ?? status.startTime) : undefined,
     submissionStartTime: status.jobDeploymentStatus === "Running" ? status.startTime : undefined,
   };
+}
+
+/** What the attempt's own RayCluster is labelled with. */
+function numberOnCluster({ metadata, status }: RayJob, rayClusters: readonly RayCluster[]): number | undefined {
+  const label = rayClusters.find(
+    (cluster) =>
+      cluster.metadata.name === status?.rayClusterName &&
+      cluster.metadata.ownerReferences?.some(({ controller, uid }) => controller && uid === metadata.uid),
+  )?.metadata.labels?.[LABEL.executionAttempt];
+  return label !== undefined && /^\d{1,9}$/.test(label) ? Number(label) : undefined;
 }
 
 /** KubeRay counted failures only; a failure that is being retried, or was the last, is counted already. */
