@@ -230,7 +230,6 @@ describe("a choice whose feature is not built", () => {
     [{ flags: { "feature-gates": "RayClusterHistoryServer=true" } }, "collector is not supported yet"],
     [{ flags: { "feature-gates": "GCSFaultToleranceEmbeddedStorage=true" } }, "fault tolerance of the GCS is not"],
     [{ flags: { "feature-gates": "KubernetesWAS=true" } }, "workload-aware scheduling is not supported yet"],
-    [{ env: { ENABLE_WEBHOOKS: "true" } }, "ENABLE_WEBHOOKS=true: webhooks are not supported yet; unset it"],
     [{ env: { ENABLE_RANDOM_POD_DELETE: "true" } }, "autoscaling is not supported yet; unset it"],
     [{ env: { ENABLE_GCS_FT_REDIS_CLEANUP: "false" } }, "fault tolerance of the GCS is not supported yet; unset it"],
     [{ env: { ENABLE_ZERO_DOWNTIME: "false" } }, "RayService is not supported yet; unset it"],
@@ -244,6 +243,15 @@ describe("a choice whose feature is not built", () => {
     const { settings, warnings } = configFrom({ flags: { "feature-gates": "RayJobDeletionPolicy=false" } });
     expect([settings.deletionPolicy, warnings]).toEqual([false, []]);
     expect(configFrom({}).settings.deletionPolicy).toBe(true);
+  });
+
+  it("serves the webhook as KubeRay does, and elsewhere by variables of its own", () => {
+    expect(configFrom({ env: {} }).webhook).toBeUndefined();
+    expect(configFrom({ env: { ENABLE_WEBHOOKS: "true", RAYKEEPER_WEBHOOK_NAME: "mine" } }).webhook).toEqual({
+      name: "mine",
+      address: ":9443",
+      certificateFolder: "/tmp/k8s-webhook-server/serving-certs",
+    });
   });
 
   const WARNED: readonly (readonly [ConfigSources, string])[] = [
@@ -284,7 +292,7 @@ describe("a choice whose feature is not built", () => {
     // The one whose other value is what always happens here.
     if (name === "variable ENABLE_DETERMINISTIC_HEAD_POD_NAME") return;
     if (problems(sources).length > 0) return;
-    const { warnings, settings } = configFrom(sources);
-    expect(warnings.length > 0 || !isDeepStrictEqual(settings, defaultSettings)).toBe(true);
+    const config = configFrom(sources);
+    expect(config.warnings.length > 0 || !isDeepStrictEqual(config, configFrom({}))).toBe(true);
   });
 });

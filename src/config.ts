@@ -13,7 +13,7 @@ import { type FeatureGates, readGates } from "./config/gates.ts";
 import { didYouMean } from "./config/nearest.ts";
 import { type Chosen, options, type TimeEncoding } from "./config/options.ts";
 import { boolean, type LogLevel } from "./config/readers.ts";
-import { readEnvironment } from "./config/variables.ts";
+import { chosen as fromVariable, readEnvironment, VARIABLES } from "./config/variables.ts";
 import { defaultSettings, type Settings } from "./domain/settings.ts";
 import { type Duration, seconds } from "./domain/time.ts";
 
@@ -41,6 +41,14 @@ export interface Config {
   readonly probeAddress: string;
   readonly enableMetrics: boolean;
   readonly features: FeatureGates;
+  /** Absent: no webhook is served. */
+  readonly webhook?: {
+    readonly name: string;
+    /** `host:port`. */
+    readonly address: string;
+    /** Where a certificate may be mounted. */
+    readonly certificateFolder: string;
+  };
   readonly log: {
     readonly level: LogLevel;
     readonly stdoutEncoder: LogEncoder;
@@ -134,6 +142,7 @@ export function configFrom({ flags = {}, file, env = {}, submitterProgram = "" }
     probeAddress: chosen.probeAddress,
     enableMetrics: chosen.enableMetrics,
     features,
+    ...webhookFrom(env, warnings),
     log: {
       level: chosen.logLevel ?? (chosen.zapDevelopment ? "debug" : "info"),
       stdoutEncoder: chosen.logStdoutEncoder ?? chosen.zapEncoder ?? "json",
@@ -144,6 +153,22 @@ export function configFrom({ flags = {}, file, env = {}, submitterProgram = "" }
     warnings,
   };
   return deepFreeze(config);
+}
+
+function webhookFrom(env: Readonly<Record<string, string | undefined>>, warnings: string[]): Pick<Config, "webhook"> {
+  if (fromVariable(env, "ENABLE_WEBHOOKS").toLowerCase() === "true") {
+    return {
+      webhook: {
+        name: fromVariable(env, "RAYKEEPER_WEBHOOK_NAME"),
+        address: fromVariable(env, "RAYKEEPER_WEBHOOK_ADDRESS"),
+        certificateFolder: fromVariable(env, "RAYKEEPER_WEBHOOK_CERT_DIR"),
+      },
+    };
+  }
+  for (const name of Object.keys(VARIABLES).filter((one) => one.startsWith("RAYKEEPER_WEBHOOK_"))) {
+    if (env[name]) warnings.push(`${name} makes no difference: ENABLE_WEBHOOKS is not true.`);
+  }
+  return {};
 }
 
 function readFile(text: string, problems: string[]): Record<string, unknown> | undefined {

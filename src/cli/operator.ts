@@ -24,6 +24,7 @@ import { makeLog } from "../serve/log.ts";
 import { PrometheusMetrics } from "../serve/metrics.ts";
 import { measure } from "../serve/rayMetrics.ts";
 import { SUBMITTER_PROGRAM, VERSION } from "../shipped.ts";
+import { startWebhook } from "../webhook/start.ts";
 import { startOperator } from "../wiring.ts";
 import { connect } from "./connect.ts";
 import { CannotRun, messageOf } from "./failure.ts";
@@ -36,6 +37,9 @@ export type OperatorOptions = Readonly<Record<string, string | undefined>> & {
   readonly context?: string;
   readonly config?: string;
 };
+
+/** Milliseconds in which every API server hears that this replica leaves, and asks it no more. */
+const WEBHOOK_LINGERS = 5_000;
 
 export async function operator(options: OperatorOptions, ending: Ending): Promise<number> {
   const config = readConfig(options);
@@ -70,12 +74,13 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     signal: ending.signal,
   });
   if (metrics) measure(metrics, running, realClock);
+  const webhook = startWebhook({ config, transport, clock: realClock, log, metrics: metrics ?? noMetrics, namespace });
   ending.signal.addEventListener("abort", () => log.info({}, "asked to end; finishing what is under way"));
 
   const serving = await Promise.all([
     serve("--health-probe-bind-address", config.probeAddress, {
       "/healthz": () => liveness(vitals, log),
-      "/readyz": () => readiness(running.checks),
+      "/readyz": () => readiness([...running.checks, ...(webhook ? [webhook.check] : [])]),
     }),
     serve("--metrics-addr", config.metricsAddress, {
       "/metrics": async () =>
@@ -94,6 +99,8 @@ export async function operator(options: OperatorOptions, ending: Ending): Promis
     log.error({ error }, "the operator could not go on");
     return 1;
   } finally {
+    // The lease is given back by now, so that nobody waits for this.
+    await webhook?.close(ending.signal.aborted ? WEBHOOK_LINGERS : 0);
     clearInterval(alive);
     await Promise.allSettled([...serving.map((each) => each?.close()), ray.close(), close()]);
   }

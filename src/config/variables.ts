@@ -85,9 +85,22 @@ export const VARIABLES: Readonly<Record<string, Variable>> = {
   ENABLE_WEBHOOKS: variable({
     read: only("true"),
     default: "false",
-    only: false,
-    what: "validating webhooks",
-    refused: "webhooks are not supported yet; unset it (what they would refuse is reported in status and events)",
+    what: "validating webhooks for RayJob and RayCluster are served on port 9443 (docs/validation.md)",
+  }),
+  RAYKEEPER_WEBHOOK_NAME: variable({
+    read: text,
+    default: "kuberay-operator-webhook",
+    what: "name of the webhook's Service and of the Secret of its certificates; its ValidatingWebhookConfiguration is named so, too, with a dot and the operator's namespace after it",
+  }),
+  RAYKEEPER_WEBHOOK_ADDRESS: variable({
+    read: text,
+    default: ":9443",
+    what: "where the webhook listens",
+  }),
+  RAYKEEPER_WEBHOOK_CERT_DIR: variable({
+    read: text,
+    default: "/tmp/k8s-webhook-server/serving-certs",
+    what: "folder of the webhook's certificate (`tls.crt`, `tls.key`), where one is mounted; without one it makes its own",
   }),
   ENABLE_RANDOM_POD_DELETE: variable({
     read: only("true"),
@@ -118,6 +131,10 @@ export const VARIABLES: Readonly<Record<string, Variable>> = {
     refused: "ingresses are not supported yet; unset it",
   }),
 };
+
+/** The value of a variable that is no setting: as it is set, or its default. */
+export const chosen = (env: Readonly<Record<string, string | undefined>>, name: keyof typeof VARIABLES): string =>
+  env[name] || VARIABLES[name]!.default;
 
 /** The settings that the environment chooses. What is wrong is added to `problems`, what has no effect to `warnings`. */
 export function readEnvironment(

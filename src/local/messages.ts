@@ -1,7 +1,7 @@
 /**
  * What the two halves of an embedded cluster tell each other: cluster.ts outside, inside.ts in the sandbox.
  */
-import type { Certificate } from "./certificate.ts";
+import type { Certificate } from "../machinery/x509.ts";
 import type { RayEnvironment } from "./rayEnvironment.ts";
 
 /** The first message, which carries the listening socket. */

@@ -6,7 +6,7 @@
  */
 import { connect, type Server } from "node:net";
 import { createServer, type TLSSocket } from "node:tls";
-import type { Certificate } from "./certificate.ts";
+import type { Certificate } from "../machinery/x509.ts";
 
 export interface Target {
   readonly host: string;

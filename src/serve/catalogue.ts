@@ -65,6 +65,22 @@ export const RAY_METRICS = {
     labels: ["namespace"],
     help: "Pods that RayJobs keep after their end, because nothing was said to delete them.",
   },
+  controller_runtime_webhook_requests_total: {
+    type: "counter",
+    labels: ["webhook", "code"],
+    help: "Questions of the API server to a webhook (its path), by the status code of the answer; a refusal is a 200, too.",
+  },
+  controller_runtime_webhook_latency_seconds: {
+    type: "histogram",
+    labels: ["webhook"],
+    help: "How long a webhook took to answer.",
+    buckets: ANSWERS,
+  },
+  controller_runtime_webhook_requests_in_flight: {
+    type: "gauge",
+    labels: ["webhook"],
+    help: "Questions to a webhook that are being answered.",
+  },
   raykeeper_dashboard_polls_total: {
     type: "counter",
     labels: ["result"],

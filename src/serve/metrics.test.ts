@@ -32,6 +32,9 @@ workqueue_retries_total counter name controller
 rest_client_requests_total counter code method host
 rest_client_request_duration_seconds histogram verb host
 leader_election_master_status gauge name
+controller_runtime_webhook_requests_total counter webhook code
+controller_runtime_webhook_latency_seconds histogram webhook
+controller_runtime_webhook_requests_in_flight gauge webhook
 raykeeper_watch_errors_total counter resource
 raykeeper_live_reads_total counter resource
 raykeeper_events_dropped_total counter reason

@@ -5,7 +5,7 @@
  * May not: fetch, wait or remember. The rules are in the files beside this one; here is only their order.
  * Next: head.ts, scale.ts, services.ts, suspend.ts; failures.ts for Pods that fail; status.ts for what is reported.
  */
-import { GROUP, LABEL, MANAGED_BY } from "../../api/labels.ts";
+import { GROUP, LABEL } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import { type Decision, type EventSpec, type KubeEffect, type LiveQuestion, questionKey } from "../decision.ts";
@@ -15,7 +15,14 @@ import { deleteAllPods, deletePod } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
 import { waitsForJournal } from "./journalFirst.ts";
-import { type ClusterPods, isOwned, isTerminating, type ObservedRayCluster, sortPods } from "./observe.ts";
+import {
+  type ClusterPods,
+  isManagedElsewhere,
+  isOwned,
+  isTerminating,
+  type ObservedRayCluster,
+  sortPods,
+} from "./observe.ts";
 import { awaitsOneHead, hasLostOneHead, hasOneHead, oneHeadUID, secondHeads } from "./oneHead.ts";
 import { type Plan, together } from "./plan.ts";
 import { planGroup, planOrphans } from "./scale.ts";
@@ -95,10 +102,6 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   if (status && observed.refused?.length) return { ...rest, effects: [], status };
   return effects.length > 0 && !mayReport(cluster, effects) ? { ...rest, effects } : { ...rest, effects, status };
 }
-
-/** KubeRay's rule: whatever is not its own name, the empty text included, is somebody else's. */
-const isManagedElsewhere = ({ spec }: RayCluster): boolean =>
-  spec.managedBy !== undefined && spec.managedBy !== null && spec.managedBy !== MANAGED_BY.operator;
 
 interface Step {
   readonly summary: string;

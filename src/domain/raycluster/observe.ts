@@ -5,7 +5,7 @@
  * May not: decide anything. decide.ts is next.
  */
 import type { ContainerStatus, Pod, Service } from "../../api/kubernetes.ts";
-import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
+import { LABEL, MANAGED_BY, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster, WorkerGroupSpec } from "../../api/raycluster.ts";
 import type { RayJob } from "../../api/rayjob.ts";
@@ -30,6 +30,10 @@ export interface ObservedRayCluster {
    */
   readonly refused?: readonly RefusedWrite[];
 }
+
+/** KubeRay's rule: whatever is not its own name, the empty text included, is somebody else's. */
+export const isManagedElsewhere = ({ spec }: RayCluster): boolean =>
+  spec.managedBy !== undefined && spec.managedBy !== null && spec.managedBy !== MANAGED_BY.operator;
 
 export interface RefusedWrite {
   /** Reason of the effect's `failureEvent`. */

@@ -42,6 +42,12 @@ export const customResourceDefinitions = clusterWide(
   "CustomResourceDefinition",
   "customresourcedefinitions",
 );
+export const validatingWebhookConfigurations = clusterWide(
+  "admissionregistration.k8s.io",
+  "v1",
+  "ValidatingWebhookConfiguration",
+  "validatingwebhookconfigurations",
+);
 export const rayJobs = namespaced("ray.io", "v1", "RayJob", "rayjobs");
 export const rayClusters = namespaced("ray.io", "v1", "RayCluster", "rayclusters");
 
@@ -58,6 +64,7 @@ export const allResources: readonly ResourceType[] = [
   leases,
   endpointSlices,
   customResourceDefinitions,
+  validatingWebhookConfigurations,
   rayJobs,
   rayClusters,
 ];

@@ -194,9 +194,6 @@ gates:
     value: "true"
     why: workload-aware scheduling is not supported yet; leave the gate off
 variables:
-  ENABLE_WEBHOOKS:
-    value: "true"
-    why: webhooks are not supported yet; unset it (what they would refuse is reported in status and events)
   ENABLE_RANDOM_POD_DELETE:
     value: "true"
     why: autoscaling is not supported yet; unset it

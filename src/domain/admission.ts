@@ -1,0 +1,62 @@
+/**
+ * Whether a RayJob or RayCluster may be written: what the webhook answers.
+ *
+ * Answers: what is wrong, which refuses it, and what is worth a warning. Controller and `raykeeper validate` ask the same
+ * rules.
+ * May not: stand in the way of an end or of a suspension. An object that is being deleted, whose spec is as it was, or of
+ * which nothing but `suspend` changes is always admitted: who set up the webhook may have been later than the object.
+ */
+import type { KubeObject } from "../api/object.ts";
+import type { RayCluster } from "../api/raycluster.ts";
+import type { RayJob } from "../api/rayjob.ts";
+import { rayClusterCautions } from "./raycluster/cautions.ts";
+import { isManagedElsewhere } from "./raycluster/observe.ts";
+import { rayClusterViolations } from "./raycluster/validate.ts";
+import { rayJobCautions, rayJobEditCautions } from "./rayjob/cautions.ts";
+import { isElsewhere } from "./rayjob/observe.ts";
+import { same } from "./rayjob/status.ts";
+import { rayJobViolations } from "./rayjob/validate.ts";
+import type { Settings } from "./settings.ts";
+import type { Violation } from "./validation.ts";
+
+export interface Admission {
+  /** Empty when it is admitted. */
+  readonly violations: readonly Violation[];
+  readonly warnings: readonly Violation[];
+}
+
+interface Write<T extends KubeObject> {
+  readonly object: T;
+  /** What is stored; absent for what is being created. */
+  readonly old?: T;
+}
+
+export function admitRayJob({ object, old }: Write<RayJob>, settings: Settings): Admission {
+  if (isElsewhere(object)) return NOTHING;
+  return admit({ object, old }, () => ({
+    violations: rayJobViolations(object, settings),
+    warnings: [...rayJobCautions(object, settings), ...(old ? rayJobEditCautions(object, old, settings) : [])],
+  }));
+}
+
+export function admitRayCluster({ object, old }: Write<RayCluster>, settings: Settings): Admission {
+  if (isManagedElsewhere(object)) return NOTHING;
+  return admit({ object, old }, () => ({
+    violations: rayClusterViolations(object, settings),
+    warnings: rayClusterCautions(object, settings),
+  }));
+}
+
+const NOTHING: Admission = { violations: [], warnings: [] };
+
+type Specified = KubeObject & { readonly spec?: object };
+
+function admit({ object, old }: Write<Specified>, judge: () => Admission): Admission {
+  if (object.metadata.deletionTimestamp || (old && same(object.spec, old.spec))) return NOTHING;
+  const judged = judge();
+  if (!old || !same(withoutSuspend(object), withoutSuspend(old))) return judged;
+  // Admitted as it is; that it is not valid is said all the same.
+  return { violations: [], warnings: judged.violations };
+}
+
+const withoutSuspend = ({ spec }: Specified) => ({ ...spec, suspend: undefined });
