@@ -44,12 +44,12 @@ describe("a RayJob is warned of", () => {
     [
       "a success without a deletion rule",
       rules({ jobDeploymentStatus: "Failed" }),
-      /no rule is for Complete, SUCCEEDED; Complete, STOPPED: /,
+      /none is for Complete with SUCCEEDED jobStatus, Complete with STOPPED jobStatus: .*jobDeploymentStatus Complete$/,
     ],
     [
       "failures that Ray never told of, without a deletion rule",
       rules({ jobDeploymentStatus: "Complete" }, { jobStatus: "FAILED" }),
-      /no rule is for Failed without Ray's word \(a deadline, a lost cluster\): .*jobDeploymentStatus Failed$/,
+      /none is for Failed with STOPPED jobStatus, Failed with no jobStatus: .*jobDeploymentStatus Failed$/,
     ],
     [
       "a version that is not the image's",

@@ -9,6 +9,7 @@ import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
 import { clusterSpecCautions } from "../raycluster/cautions.ts";
 import type { Settings } from "../settings.ts";
 import { check, type Finding, type Rule, type Violation } from "../validation.ts";
+import { disposalOf, OUTCOMES } from "./policy.ts";
 import { selects } from "./records.ts";
 import { same } from "./status.ts";
 
@@ -80,32 +81,19 @@ const rules: readonly Rule<RayJob>[] = [
   },
 ];
 
-/** The ways in which a RayJob ends, as a rule's condition can name them. */
-const ENDS = [
-  { jobDeploymentStatus: "Complete", jobStatus: "SUCCEEDED", is: "Complete, SUCCEEDED" },
-  { jobDeploymentStatus: "Complete", is: "Complete, STOPPED" },
-  { jobDeploymentStatus: "Failed", jobStatus: "FAILED", is: "Failed, FAILED" },
-  { jobDeploymentStatus: "Failed", is: "Failed without Ray's word (a deadline, a lost cluster)" },
-] as const satisfies readonly { jobDeploymentStatus: string; jobStatus?: string; is: string }[];
-
 /** Such a RayJob keeps its Pods until somebody deletes it; what it costs is noticed weeks later. */
-function endsWithoutRule({ spec: { deletionStrategy } }: RayJob): Finding[] {
-  const conditions = deletionStrategy?.deletionRules?.map(({ condition }) => condition);
-  if (!conditions?.length) return [];
-  const open = ENDS.filter(
-    (end) =>
-      !conditions.some(({ jobDeploymentStatus, jobStatus }) =>
-        jobDeploymentStatus !== undefined
-          ? jobDeploymentStatus === end.jobDeploymentStatus
-          : "jobStatus" in end && jobStatus === end.jobStatus,
-      ),
-  );
+function endsWithoutRule({ spec }: RayJob, settings: Settings): Finding[] {
+  const open = OUTCOMES.filter((outcome) => disposalOf(spec, outcome, settings).unmatched);
   if (open.length === 0) return [];
+  const ends = open.map(
+    ({ jobDeploymentStatus, jobStatus }) => `${jobDeploymentStatus} with ${jobStatus || "no"} jobStatus`,
+  );
+  const phases = [...new Set(open.map(({ jobDeploymentStatus }) => jobDeploymentStatus))];
   return [
     {
       at: "spec.deletionStrategy.deletionRules",
-      text: `no rule is for ${open.map(({ is }) => is).join("; ")}: everything is kept then`,
-      remedy: `add rules for jobDeploymentStatus ${[...new Set(open.map(({ jobDeploymentStatus }) => jobDeploymentStatus))].join(" and ")}`,
+      text: `none is for ${ends.join(", ")}: everything is kept then`,
+      remedy: `add one for jobDeploymentStatus ${phases.join(", and one for ")}`,
     },
   ];
 }
