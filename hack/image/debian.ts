@@ -2,7 +2,7 @@
  * The Debian packages of the base, of exactly the versions that debian.lock.json names.
  *
  * The lock has a checksum for each package, so it matters to nobody where the bytes come from: the cache, the mirrors
- * that apt of this machine uses, or $RAYKEEPER_DEBIAN_MIRROR. A mirror keeps a package until a newer one takes its place;
+ * that apt of this machine uses, or those of $RAYKEEPER_DEBIAN_MIRROR, separated by spaces. A mirror keeps a package until a newer one takes its place;
  * then building says so, and names what helps: a new lock (`--renew-lock`), a mirror that keeps what was, or, where it
  * need not be the very same image, `--allow-newer-base`.
  * Next: layout.ts says which files of them the image has.
@@ -21,6 +21,8 @@ const PACKAGES = ["libc6", "libgcc-s1", "libstdc++6", "gcc-12-base"];
 const KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg";
 const LOCK = fileURLToPath(new URL("debian.lock.json", import.meta.url));
 const HELPER = "/usr/lib/apt/apt-helper";
+/** For root, apt downloads as a user of its own, who may not write where these files go. */
+const SAME_USER = ["-o", "APT::Sandbox::User="];
 
 export interface Package {
   readonly name: string;
@@ -42,7 +44,12 @@ export interface Unpacked extends Package {
 }
 
 /** The base's packages, downloaded and unpacked under `cache`. Throws CannotBuild. */
-export function basePackages(architecture: Architecture, cache: string, newerAllowed: boolean): Unpacked[] {
+export function basePackages(
+  architecture: Architecture,
+  cache: string,
+  newerAllowed: boolean,
+  lock: Lock = readLock(),
+): Unpacked[] {
   for (const [program, of] of [
     ["dpkg-deb", "dpkg"],
     ["apt-get", "apt"],
@@ -55,7 +62,7 @@ export function basePackages(architecture: Architecture, cache: string, newerAll
     }
   }
   try {
-    return readLock()[architecture].map((each) => unpack(each, cache));
+    return lock[architecture].map((each) => unpack(each, cache));
   } catch (error) {
     if (!newerAllowed || !(error instanceof Gone)) throw error;
     say(`${error.message}; --allow-newer-base: taking what the mirror has now, so this image is NOT the locked one`);
@@ -63,7 +70,9 @@ export function basePackages(architecture: Architecture, cache: string, newerAll
   }
 }
 
-const readLock = (): Lock => JSON.parse(readFileSync(LOCK, "utf8"));
+function readLock(): Lock {
+  return JSON.parse(readFileSync(LOCK, "utf8"));
+}
 
 /** Writes the lock anew from what the mirror has now; apt checks its signatures. */
 export function renewLock(cache: string): void {
@@ -88,15 +97,16 @@ function unpack(each: Package, cache: string): Unpacked {
 }
 
 function download({ name, version, path, sha256: digest }: Package, archive: string, cache: string): void {
-  const mirrors = mirrorsOf(cache).map(({ site }) => site);
+  const chosen = process.env["RAYKEEPER_DEBIAN_MIRROR"]?.split(" ").filter((site) => site !== "");
+  const sites = chosen?.length ? chosen : mirrorsOf(cache).map(({ site }) => site);
   const unfinished = `${archive}.${process.pid}`;
   const answers: string[] = [];
-  for (const mirror of mirrors) {
-    say(`downloading ${name} ${version}`);
+  say(`downloading ${name} ${version}`);
+  for (const site of sites) {
     // apt's own downloader: with the proxies that apt was told of, and it checks the digest.
     const { status, stderr } = spawnSync(
       HELPER,
-      ["download-file", `${mirror}/${path}`, unfinished, `SHA256:${digest}`],
+      [...SAME_USER, "download-file", `${site.replace(/\/$/, "")}/${path}`, unfinished, `SHA256:${digest}`],
       {
         encoding: "utf8",
       },
@@ -105,20 +115,20 @@ function download({ name, version, path, sha256: digest }: Package, archive: str
       renameSync(unfinished, archive);
       return;
     }
-    rmSync(unfinished, { force: true });
+    for (const rest of [unfinished, `${unfinished}.FAILED`]) rmSync(rest, { force: true });
     answers.push(stderr.trim());
   }
-  if (answers.some((answer) => !answer.includes("404"))) {
+  if (answers.some((answer) => !/404|No such file/.test(answer))) {
     throw new CannotBuild(
       `cannot download ${name} ${version}:\n${answers.join("\n")}`,
       "Try again when the mirror answers.",
     );
   }
   throw new Gone(
-    `no mirror that apt uses here has ${name} ${version} any more`,
+    `${sites.join(" and ")} ${sites.length > 1 ? "have" : "has"} no ${name} ${version} any more`,
     "A newer version has taken its place. `node hack/image/build.js --renew-lock` writes what the mirror has now into " +
       "hack/image/debian.lock.json, to be committed. To build the image as it was, set RAYKEEPER_DEBIAN_MIRROR to the " +
-      "address of a mirror that keeps old versions. For an image to try things with, --allow-newer-base.",
+      "addresses of mirrors that keep old versions. For an image to try things with, --allow-newer-base.",
   );
 }
 
@@ -129,11 +139,10 @@ interface Mirror {
 
 /** Where apt gets packages here. The lists need not be there: then they are fetched, into the cache. */
 function mirrorsOf(cache: string): Mirror[] {
-  const chosen = process.env["RAYKEEPER_DEBIAN_MIRROR"];
   const format = ["indextargets", "--format", "$(SITE) $(RELEASE)", "Created-By: Packages"];
   const targets = (options: readonly string[]) => run("apt-get", [...options, ...format]).trim();
   let known = targets([]);
-  if (known === "" && !chosen) {
+  if (known === "") {
     const options = ownState(join(cache, "apt", "system"), []);
     run("apt-get", [...options, "update"]);
     known = targets(options);
@@ -143,7 +152,6 @@ function mirrorsOf(cache: string): Mirror[] {
     return site && release ? [{ site: site.replace(/\/$/, ""), release }] : [];
   });
   const sites = new Map(mirrors.map((mirror) => [mirror.site, mirror]));
-  if (chosen) return [{ site: chosen.replace(/\/$/, ""), release: SUITE }, ...sites.values()];
   if (sites.size === 0) {
     throw new CannotBuild("apt on this machine has no mirror to download from", "Set RAYKEEPER_DEBIAN_MIRROR to one.");
   }
@@ -192,10 +200,10 @@ function ownState(folder: string, more: readonly string[]): string[] {
     "Dir::State::Status=/dev/null",
     `Dir::Cache=${join(folder, "cache")}`,
     "Acquire::Languages=none",
-    // The user that apt downloads as may not write here.
-    "APT::Sandbox::User=",
     ...more,
-  ].flatMap((option) => ["-o", option]);
+  ]
+    .flatMap((option) => ["-o", option])
+    .concat(SAME_USER);
 }
 
 function run(program: string, args: readonly string[]): string {
