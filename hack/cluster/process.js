@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 
 const running = new Set();
+let interrupted = false;
 
 /** An error whose message says all that its reader needs; no stack. */
 export class Failure extends Error {}
@@ -11,8 +12,9 @@ export class Failure extends Error {}
 /** What the program printed. Throws a Failure when it does not exit with 0, with the last it said. */
 export function run(command, args, { input, ...options } = {}) {
   return new Promise((done, failed) => {
+    if (interrupted) return failed(new Failure("interrupted"));
     // A SIGKILL of this process takes it along.
-    const tied = ["--pdeathsig", "TERM", command, ...args];
+    const tied = ["--pdeathsig", "KILL", command, ...args];
     const child = spawn("setpriv", tied, {
       ...options,
       stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
@@ -50,9 +52,13 @@ export const succeeds = (command, args, options) =>
     () => false,
   );
 
-/** Ends what `run` has started. */
-export function endAll() {
-  for (const child of running) child.kill("SIGTERM");
+/** Has work that goes on fail, with all that it has started, and answers when it has. */
+export async function interrupt(work) {
+  interrupted = true;
+  // unshare takes no other signal.
+  for (const child of running) child.kill("SIGKILL");
+  await work.catch(() => {});
+  interrupted = false;
 }
 
 /** Asks until the answer is true; nobody tells when it changes. `failing` may throw to end it early. */
@@ -61,6 +67,7 @@ export async function until(what, seconds, ask, failing = () => {}) {
   for (;;) {
     if (await ask()) return;
     await failing();
+    if (interrupted) throw new Failure("interrupted");
     if (performance.now() > deadline) throw new Failure(`${what} after ${seconds} s`);
     await new Promise((awake) => setTimeout(awake, 100));
   }

@@ -10,7 +10,7 @@ import { issue } from "./certificates.js";
 import { makePause, makeRay, pauseImage, rayImage } from "./images.js";
 import { NODE, network, paths, RUN } from "./paths.js";
 import { check, connect, holder, inside, make, remove, runs, startInside } from "./place.js";
-import { alone, endAll, Failure, run, succeeds, until } from "./process.js";
+import { alone, Failure, interrupt, run, succeeds, until } from "./process.js";
 import { commands, DNS_RIGHTS, writeSettings } from "./programs.js";
 import { requirements } from "./requirements.js";
 import { ctr, kubectl, loadImage } from "./tools.js";
@@ -147,19 +147,18 @@ try {
   requirements();
   await alone();
   const before = holder() !== undefined;
+  const work = up();
   for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
     process.on(signal, async () => {
       if (stopping) return;
       stopping = true;
-      endAll();
-      if (!before) {
-        say("interrupted: taking back what was begun");
-        await remove();
-      }
+      say(before ? "interrupted" : "interrupted: taking back what was begun");
+      await interrupt(work);
+      if (!before) await remove();
       process.exit(130);
     });
   }
-  await up();
+  await work;
 } catch (error) {
   if (!stopping) {
     console.error(error instanceof Failure ? `[cluster] ${error.message}` : error);

@@ -214,7 +214,7 @@ async function main([set = "control-plane", locked]) {
       const again = [process.execPath, fileURLToPath(import.meta.url), set, "--locked"];
       const { status } = spawnSync(
         "setpriv",
-        ["--pdeathsig", "TERM", "flock", "--exclusive", join(folderOf(set), "lock"), ...again],
+        ["--pdeathsig", "TERM", "flock", "--exclusive", "--no-fork", join(folderOf(set), "lock"), ...again],
         {
           stdio: ["ignore", "ignore", "inherit"],
         },
