@@ -20,7 +20,7 @@ import { proxyRayTransport } from "../ray/proxy.ts";
 import type { RayTransport } from "../ray/transport.ts";
 import { liveness, readiness } from "../serve/health.ts";
 import { servePages } from "../serve/http.ts";
-import { makeLog } from "../serve/log.ts";
+import { makeLog, type Sink } from "../serve/log.ts";
 import { PrometheusMetrics } from "../serve/metrics.ts";
 import { measure } from "../serve/rayMetrics.ts";
 import { SUBMITTER_PROGRAM, VERSION } from "../shipped.ts";
@@ -41,9 +41,10 @@ export type OperatorOptions = Readonly<Record<string, string | undefined>> & {
 /** Milliseconds in which every API server hears that this replica leaves, and asks it no more. */
 const WEBHOOK_LINGERS = 5_000;
 
-export async function operator(options: OperatorOptions, ending: Ending): Promise<number> {
+/** `stdout`: where the log goes instead of standard output. */
+export async function operator(options: OperatorOptions, ending: Ending, stdout?: Sink): Promise<number> {
   const config = readConfig(options);
-  const log = openLog(config);
+  const log = openLog(config, stdout);
   for (const warning of config.warnings) log.warn({}, warning);
   const { transport, server, namespace, close } = connect({ ...options, inClusterFirst: true });
   const identity = `${hostname()}_${randomUUID()}`;
@@ -133,9 +134,9 @@ function readConfig(options: OperatorOptions) {
   }
 }
 
-function openLog({ log }: Config) {
+function openLog({ log }: Config, stdout: Sink | undefined) {
   try {
-    return makeLog(log);
+    return makeLog(log, stdout);
   } catch (error) {
     throw new CannotRun(`cannot write the log file ${log.file}: ${messageOf(error)}`, "Give another --log-file-path.");
   }

@@ -8,7 +8,7 @@ import type { Config } from "../config.ts";
 import type { Logger } from "../machinery/logger.ts";
 import { RotatingFile } from "./rotatingFile.ts";
 
-interface Sink {
+export interface Sink {
   write(line: string): unknown;
 }
 

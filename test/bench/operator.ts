@@ -1,15 +1,16 @@
 /**
  * What the operator costs: memory and CPU of its process with so many RayJobs.
  *
- *   node test/bench/operator.ts 100 1000
+ *   node test/bench/operator.ts [--heap=MiB] 100 1000
  *
  * The operator is a process of its own, with metrics on, without a lease, --reconcile-concurrency 4, on a
  * simkube behind HTTP; kubelet, Ray and the submitters are the simulator's models and live in this process, whose own work
  * is not counted. CPU is the process's own seconds, so other work on the machine spoils it little; the times until
  * something is reached depend on the machine, and on this process.
  *
- * Each RayJob is in K8sJobMode, with a head and a worker, so a thousand are 3,000 Pods. All are made at once, run for the
- * time measured, and end at once. Then the operator is started anew with all of them there.
+ * Each RayJob is in K8sJobMode, with a head and a worker, so a thousand are 3,000 Pods. They are made as fast as they
+ * start, thirty at a time, run for the time measured, and end likewise. Then the operator is started anew with all of them
+ * there. `--heap` is what Node takes for its heap: in a container, half of the memory limit by itself.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -38,6 +39,9 @@ import { clusterSpec, rayJob } from "../support/manifests.ts";
 
 const DOMAIN = "cluster.test";
 /** How long jobs that run are watched running. */
+const HEAP = process.argv.find((argument) => argument.startsWith("--heap="))?.slice("--heap=".length);
+/** RayJobs that are starting, or ending, at a time: the models around the operator must keep up. */
+const AT_A_TIME = 30;
 const STEADY_SECONDS = Number(process.env["STEADY"] ?? 120);
 
 class Operator {
@@ -65,6 +69,7 @@ class Operator {
     const child = spawn(
       process.execPath,
       [
+        ...(HEAP ? [`--max-old-space-size=${HEAP}`] : []),
         "--import",
         hook,
         main,
@@ -119,6 +124,8 @@ class Operator {
   }
 }
 
+type IsSo = (job: Stored<RayJob>) => boolean;
+
 /** The cluster around the operator. */
 async function world(folder: string) {
   const kube = new SimKube({ clock: realClock, crds: CRDS, history: 200_000 });
@@ -148,7 +155,7 @@ async function world(folder: string) {
       } else if (labels[LABEL.nodeType] === undefined) {
         const gone = new AbortController();
         submitters.set(uid, gone);
-        runSubmitter(pod, diligent, { clock: realClock, ray, signal: gone.signal }).then(
+        runSubmitter(pod, { ...diligent, every: 5000 }, { clock: realClock, ray, signal: gone.signal }).then(
           (end) => kubelet.end(uid, end),
           () => {},
         );
@@ -193,20 +200,23 @@ async function world(folder: string) {
     client,
     jobs,
     port: (dashboards.address() as { port: number }).port,
-    endJobs() {
-      for (const head of ray.heads.values()) for (const job of head.jobs.values()) head.end(job, "SUCCEEDED");
-    },
-    /** Resolves when that many RayJobs are so. */
-    until(what: string, count: number, isSo: (job: Stored<RayJob>) => boolean): Promise<void> {
+    jobsInRay: () => [...ray.heads.values()].flatMap((head) => [...head.jobs.values()].map((job) => ({ head, job }))),
+    /** Does something to each of so many, a few at a time, and resolves when all RayJobs are so. */
+    async each(count: number, act: (number: number) => Promise<void> | void, what: string, isSo: IsSo): Promise<void> {
       const so = new Set<string>();
-      return new Promise((resolve) => {
-        jobs.onChange(({ new: job }) => {
-          if (!job || !isSo(job)) return;
-          so.add(job.metadata.uid);
-          if (so.size % 100 === 0) process.stderr.write(`\r${so.size} of ${count} ${what}   `);
-          if (so.size === count) resolve();
-        });
+      let wake = () => {};
+      jobs.onChange(({ new: job }) => {
+        if (!job || !isSo(job)) return;
+        so.add(job.metadata.uid);
+        wake();
       });
+      for (let number = 0; so.size < count; ) {
+        const more = Promise.withResolvers<void>();
+        wake = more.resolve;
+        if (number < count && number < so.size + AT_A_TIME) await act(number++);
+        else if (so.size < count) await more.promise;
+        if (so.size % 100 === 0) process.stderr.write(`\r${so.size} of ${count} ${what}   `);
+      }
     },
     async close() {
       end.abort();
@@ -257,26 +267,19 @@ async function measure(count: number): Promise<void> {
     await operator.ready();
     await sleep(realClock, 5000);
     row("nothing there", await during(operator, () => sleep(realClock, 10_000)));
-    const started = await during(operator, async () => {
-      const running = cluster.until("running", count, ({ status }) => status?.jobStatus === "RUNNING");
-      for (let number = 0; number < count; number++) {
-        const job = rayJob({ rayClusterSpec: clusterSpec(1) }, `job-${number}`);
-        await cluster.client.create(rayJobs, job);
-      }
-      await running;
-    });
-    row("all made at once, until all run", started);
+    const create = async (number: number) => {
+      await cluster.client.create(rayJobs, rayJob({ rayClusterSpec: clusterSpec(1) }, `job-${number}`));
+    };
+    const running: IsSo = ({ status }) => status?.jobStatus === "RUNNING";
+    row("made, until all run", await during(operator, () => cluster.each(count, create, "running", running)));
     await sleep(realClock, 30_000);
     row("all running", await during(operator, () => sleep(realClock, STEADY_SECONDS * 1000)));
     const released = ({ status }: Stored<RayJob>) =>
       status?.jobDeploymentStatus === "Complete" &&
       status.conditions?.find(({ type }) => type === "ResourcesReleased")?.status === "True";
-    const ended = await during(operator, () => {
-      const over = cluster.until("over", count, released);
-      cluster.endJobs();
-      return over;
-    });
-    row("all ended at once, until all are released", ended);
+    const inRay = cluster.jobsInRay();
+    const end = (number: number) => inRay[number]!.head.end(inRay[number]!.job, "SUCCEEDED");
+    row("ended, until all are released", await during(operator, () => cluster.each(count, end, "over", released)));
     await sleep(realClock, 10_000);
     row("all over", await during(operator, () => sleep(realClock, 60_000)));
     process.stdout.write(
@@ -306,6 +309,6 @@ const alive = setInterval(() => {}, 60_000);
 process.stdout.write(
   "| RayJobs | | took | CPU of the operator | memory (RSS) | API requests | polls of Ray |\n|---|---|---|---|---|---|---|\n",
 );
-for (const count of process.argv.slice(2).map(Number)) await measure(count);
+for (const count of process.argv.slice(2).map(Number).filter(Number.isInteger)) await measure(count);
 clearInterval(alive);
 process.exit(0);

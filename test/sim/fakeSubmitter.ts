@@ -16,6 +16,8 @@ import type { ContainerEnd } from "./fakeKubelet.ts";
 export interface SubmitterScript {
   /** From its start to its first question. */
   readonly boot: number;
+  /** Between its questions; a second when absent. */
+  readonly every?: number;
   /** It fails before it has submitted. */
   readonly failsEarly?: boolean;
   /** It fails this long after Ray has the job. */
@@ -40,7 +42,7 @@ export async function runSubmitter(
   await sleep(clock, script.boot, signal);
   if (script.failsEarly) return { exitCode: 1 };
   let heard = clock.now();
-  for (let submitted = false; ; await sleep(clock, 1000, signal)) {
+  for (let submitted = false; ; await sleep(clock, script.every ?? 1000, signal)) {
     const job = await dashboard.job(at, request.submission_id);
     signal.throwIfAborted();
     if (job.kind === "none") {
