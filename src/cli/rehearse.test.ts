@@ -27,7 +27,7 @@ describe("a manifest that is tried before anything is started for it", () => {
   it.each([
     ["an unknown field", "  backofLimit: 1", "spec.backofLimit"],
     ["a value of the wrong type", "  backoffLimit: two", "spec.backoffLimit"],
-    ["what the operator does not do yet", "  submissionMode: InteractiveMode", "submissionMode"],
+    ["what the operator does not do yet", "    enableInTreeAutoscaling: true", "enableInTreeAutoscaling"],
     ["what the operator's own rules refuse", "  backoffLimit: -1", "backoffLimit"],
   ])("is refused with the name of the field for %s", async (_, more, field) => {
     await expect(rehearse(manifest(more), undefined, signal)).rejects.toThrow(field);

@@ -112,10 +112,10 @@ describe("a manifest that is wrong", () => {
     const { code, stderr } = await piped(
       example("rayjob-fails.yaml")
         .replace("name: fails", "name: wrong")
-        .replace("spec:\n", "spec:\n  submissionMode: InteractiveMode\n"),
+        .replace("  rayClusterSpec:\n", "  rayClusterSpec:\n    enableInTreeAutoscaling: true\n"),
     );
     expect(code, stderr).toBe(2);
     expect(stderr).toMatch(/ValidationFailed/);
-    expect(stderr).toMatch(/InteractiveMode/);
+    expect(stderr).toMatch(/enableInTreeAutoscaling/);
   });
 });

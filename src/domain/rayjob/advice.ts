@@ -63,7 +63,17 @@ export const phaseAdvice: Readonly<Record<State, Advise>> = {
     { text: `Ask ${subject.job.spec.managedBy}, or take spec.managedBy away (a new RayJob is needed for that).` },
   ],
   Initializing: nothing,
-  Waiting: () => [{ text: "Submit a job to the cluster's dashboard, or suspend the RayJob to end the waiting." }],
+  Waiting: (subject) => [
+    {
+      text: "Submit a job to the cluster's dashboard, and tell its submission id.",
+      command: placed(
+        subject,
+        "patch",
+        `rayjob ${subject.job.metadata.name} --type merge -p '{"spec":{"jobId":"ID"}}'`,
+      ),
+    },
+    { text: "Suspend the RayJob, or delete it, to end the waiting." },
+  ],
   Running: (subject) =>
     subject.job.spec.shutdownAfterJobFinishes
       ? [{ text: "To stop it and start again later, suspend it.", command: patch(subject, { suspend: true }) }]

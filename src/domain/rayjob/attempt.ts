@@ -41,7 +41,7 @@ export function beginAttempt({ job, settings }: ObservedRayJob, now: Instant): D
   status = withCondition(status, now, "Retrying", false, "NotRetrying");
   status = withCondition(status, now, "Suspended", false, "NotSuspended");
   status = withCondition(status, now, "ResourcesReleased", false, "InUse", "An attempt is under way.");
-  const names = `RayCluster ${record.rayClusterName}, Ray job ${record.jobId}`;
+  const names = `RayCluster ${record.rayClusterName}${record.jobId ? `, Ray job ${record.jobId}` : ""}`;
   return {
     summary: `attempt ${number} begins: ${names}`,
     effects: [],

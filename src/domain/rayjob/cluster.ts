@@ -16,6 +16,7 @@ import { PROVISIONING } from "../raycluster/status.ts";
 import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { isLeaving, ownerUID } from "./children.ts";
+import { isInteractive } from "./interactive.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayTarget } from "./ray.ts";
 import { statusOf } from "./records.ts";
@@ -165,7 +166,7 @@ export function readiness(cluster: Stored<RayCluster>, pods: readonly Stored<Pod
 
 /** `trouble`: what keeps the submitter from starting. */
 export const beingSubmitted = (record: AttemptRecord, trouble?: string): string =>
-  `${upText(record, record.rayClusterName)}; job ${record.jobId} is being submitted.${trouble ? ` Its submitter cannot start: ${trouble}` : ""}`;
+  `${upText(record, record.rayClusterName)}; job ${record.jobId} is ${isInteractive(record) ? "to be submitted by its user" : "being submitted"}.${trouble ? ` Its submitter cannot start: ${trouble}` : ""}`;
 
 export const waitingFor = (cluster: string | undefined): string => `Waiting for RayCluster ${cluster} to be ready.`;
 

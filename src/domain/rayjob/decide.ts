@@ -7,12 +7,10 @@
  */
 import type { JobDeploymentStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
-import { earliest, type Instant } from "../time.ts";
+import type { Instant } from "../time.ts";
 import { cleanUp, strays } from "./children.ts";
 import { findCondition, withCondition } from "./conditions.ts";
-import { activeDeadline, preRunningDeadline } from "./deadlines.ts";
 import { removal } from "./deletion.ts";
-import { failWith } from "./ending.ts";
 import { finish } from "./finish.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
@@ -21,7 +19,7 @@ import { retry } from "./retry.ts";
 import { run } from "./run.ts";
 import { begin, initialize, invalid } from "./start.ts";
 import { revise, same } from "./status.ts";
-import { enterSuspending, suspended, suspending, wantsSuspension } from "./suspend.ts";
+import { suspended, suspending, wantsSuspension } from "./suspend.ts";
 import { validateRayJob } from "./validate.ts";
 
 type Phase = (observed: ObservedRayJob, now: Instant) => Decision<RayCommand>;
@@ -31,7 +29,7 @@ const phases: Readonly<Record<JobDeploymentStatus, Phase>> = {
   ValidationFailed: begin,
   Suspended: (observed, now) => (wantsSuspension(observed.job) ? suspended(observed) : begin(observed, now)),
   Initializing: initialize,
-  Waiting: wait,
+  Waiting: initialize,
   Running: run,
   Retrying: retry,
   Suspending: suspending,
@@ -67,22 +65,6 @@ export function decideRayJob(observed: ObservedRayJob, now: Instant): Decision<R
 }
 
 const quiet = (summary: string): Decision<RayCommand> => ({ summary, effects: [], events: [] });
-
-/**
- * InteractiveMode, left over from KubeRay: somebody else would submit. The mode is not built here, so it ends by
- * suspension or by deadline.
- */
-function wait(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
-  const { job } = observed;
-  const status = statusOf(job);
-  const record = currentRecord(observed);
-  if (!record) return quiet("Waiting, but no attempt is recorded");
-  if (wantsSuspension(job)) return enterSuspending(observed, status, record, now);
-  const deadlines = [activeDeadline(job), preRunningDeadline(job)].filter((deadline) => deadline !== undefined);
-  const passed = deadlines.find(({ at }) => now >= at);
-  if (passed) return failWith(observed, status, record, passed.failure, now);
-  return { ...quiet("waiting for a submission by the user"), wakeAt: earliest(...deadlines.map(({ at }) => at)) };
-}
 
 /** What is left of an earlier attempt goes; what was learnt is written first, since a deletion may be refused. */
 function withoutStrays(observed: ObservedRayJob, decision: Decision<RayCommand>): Decision<RayCommand> {

@@ -160,9 +160,10 @@ const stories: Readonly<Record<State, (seen: Seen) => Story>> = {
     conditions: [],
   }),
   Initializing: starting,
-  Waiting: ({ record }) => ({
-    since: record?.startTime,
-    why: "It waits for a job that is submitted by hand (InteractiveMode).",
+  Waiting: ({ record, status }) => ({
+    since: timeOf(status, "Started") ?? record?.startTime,
+    why: findCondition(status, "Started")?.message || "It waits for a job that is submitted by hand (InteractiveMode).",
+    conditions: [],
   }),
   Running: running,
   Retrying: retrying,

@@ -30,6 +30,7 @@ import {
 } from "./children.ts";
 import { targetOf } from "./cluster.ts";
 import { findCondition } from "./conditions.ts";
+import { isInteractive } from "./interactive.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand, type RayJobInfo } from "./ray.ts";
 import { aboutItFrom, isSelected, statusOf } from "./records.ts";
@@ -119,7 +120,7 @@ function withoutSubmitter(
   const { submit } = observed.ray;
   const wakeAt = earliest(last, now + PATROL);
   if (submit && submit.finishedAt === undefined) return underWay("a submission is under way", { wakeAt });
-  if (record.submissionMode === "HTTPMode") return undefined;
+  if (record.submissionMode === "HTTPMode" || isInteractive(record)) return undefined;
   const some = submitterOf(observed, record);
   const rest = [...some.jobs, ...some.pods];
   if (rest.length > 0) {

@@ -12,6 +12,7 @@ import { findCluster, isLeaving } from "./children.ts";
 import { headFacts, readinessFor, targetOf } from "./cluster.ts";
 import { activeDeadline, isBeingStopped, startDeadlines } from "./deadlines.ts";
 import { mayRunOn } from "./halt.ts";
+import { withToldId } from "./interactive.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal, type PollPace, type RayInterest, type RayTarget } from "./ray.ts";
 import { aboutItFrom, currentRecord, statusOf } from "./records.ts";
@@ -30,7 +31,7 @@ export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest
   if (!record || isElsewhere(job)) return undefined;
   const found = findCluster(observed, record);
   const cluster = found.is === "ours" || found.is === "leftover" ? (found.object as Stored<RayCluster>) : undefined;
-  const target = cluster ? targetOf(observed, record, cluster) : undefined;
+  const target = cluster ? targetOf(observed, withToldId(job, record), cluster) : undefined;
   if (!target || !cluster) return undefined;
   if (job.metadata.deletionTimestamp) {
     // Of an owned cluster, which goes anyway, commands' outcomes are still wanted, answers are not.
@@ -38,7 +39,8 @@ export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest
   }
   const status = statusOf(job);
   switch (status.jobDeploymentStatus) {
-    case "Initializing": {
+    case "Initializing":
+    case "Waiting": {
       if (found.is !== "ours") return undefined;
       if (!readinessFor(record, cluster, observed.pods).ready && !isToBeGivenUp(observed, record, now))
         return undefined;

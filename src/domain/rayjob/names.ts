@@ -17,6 +17,9 @@ export function generatedName(rayJob: string, uid: string, attempt: number, purp
 /** The Service of a RayJob's head; it stays the same from attempt to attempt. */
 export const headServiceName = (rayJob: string): string => `${rayJob}-head-svc`;
 
+/** Ray takes any text for a submission id, and then finds no job under one of these in its URL. */
+export const fitsIntoURL = (jobId: string): boolean => !/[\s/?#%\p{Cc}]/u.test(jobId);
+
 /** FNV-1a with a final stir; spread is all that is asked of it, not secrecy. */
 function suffix(seed: string): string {
   let hash = 2166136261;

@@ -47,7 +47,9 @@ export function currentRecord({
     number: status.executionAttempt ?? numberOnCluster(job, rayClusters) ?? numberUnderKubeRay(status),
     jobId: status.jobId,
     rayClusterName: status.rayClusterName,
-    submissionMode: job.spec.submissionMode ?? "K8sJobMode",
+    // Nobody else waits like that, whatever spec says by now.
+    submissionMode:
+      status.jobDeploymentStatus === "Waiting" ? "InteractiveMode" : (job.spec.submissionMode ?? "K8sJobMode"),
     retryStrategy: "Recreate",
     ownsCluster: !selects(job.spec),
     startTime: status.startTime,
@@ -85,11 +87,12 @@ export function nextNumber({ job }: Pick<ObservedRayJob, "job">): number {
 /** What the next attempt is started with; frozen from here on. */
 export function newRecord(job: ObservedRayJob["job"], number: number, now: Instant): AttemptRecord {
   const { name, uid } = job.metadata;
+  const mode = job.spec.submissionMode ?? "K8sJobMode";
   return {
     number,
-    jobId: job.spec.jobId || generatedName(name, uid, number, "job"),
+    ...(mode !== "InteractiveMode" && { jobId: job.spec.jobId || generatedName(name, uid, number, "job") }),
     rayClusterName: job.spec.clusterSelector?.[LABEL.cluster] ?? generatedName(name, uid, number, "cluster"),
-    submissionMode: job.spec.submissionMode ?? "K8sJobMode",
+    submissionMode: mode,
     retryStrategy: job.spec.retryStrategy?.type ?? "Recreate",
     ownsCluster: !selects(job.spec),
     startTime: toWire(now),

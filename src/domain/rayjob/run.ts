@@ -236,7 +236,7 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
       trouble || known?.reason === "WaitingForSubmission"
         ? withCondition(heard, now, "Started", false, "WaitingForSubmission", message)
         : heard;
-    return provide({ ...pass, status: told }, trouble ?? "i: waiting for the submitter", [], undefined);
+    return provide({ ...pass, status: told }, trouble ?? `i: ${message}`, [], undefined);
   }
   const status = !refused
     ? heard

@@ -1,11 +1,13 @@
 /**
- * The start of an attempt: New, and Initializing.
+ * The start of an attempt: New, Initializing, and Waiting.
  *
  * Three writes, in this order, each a pass of its own: the finalizer; the attempt's record; the RayCluster. Then, when
  * the cluster is ready and Ray has told its session, the record gets session and head Pod, and the phase is Running.
  * Nothing has been submitted before that; save in SidecarMode, where the head submits as soon as it runs, and nobody waits
  * for the workers. There the record says that the submission has begun when the RayCluster is seen, and no head is made
- * before (raycluster/journalFirst.ts). So it is known at any time whether there may have been one.
+ * before (raycluster/journalFirst.ts). So it is known at any time whether there may have been one. In InteractiveMode the
+ * ready cluster waits for its user (phase Waiting), who submits when and how he likes, and tells the job's id; from then on
+ * the attempt is in Ray's hands, as any other.
  * Next: run.ts.
  */
 import type { Pod } from "../../api/kubernetes.ts";
@@ -15,6 +17,7 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type Decision, type LiveQuestion, questionKey } from "../decision.ts";
 import { headInVain } from "../raycluster/failures.ts";
+import { dashboardAddress } from "../raycluster/names.ts";
 import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { awaitAbsence } from "./absence.ts";
 import { beginAttempt } from "./attempt.ts";
@@ -31,10 +34,12 @@ import {
   mirror,
   readinessFor,
   targetOf,
+  upText,
 } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { type Deadline, mayNotice, startDeadlines } from "./deadlines.ts";
 import { type Failure, failWith } from "./ending.ts";
+import { formerOf, isInteractive, withToldId } from "./interactive.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayAnswer, type RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, nextNumber, statusOf } from "./records.ts";
@@ -133,7 +138,7 @@ function addFinalizer({ job }: ObservedRayJob): Decision<RayCommand> {
 }
 
 /**
- * Phase Initializing: make the RayCluster, wait until it is ready, learn Ray's session. In SidecarMode the job may be with
+ * Phases Initializing and Waiting: make the RayCluster, wait until it is ready, learn Ray's session. In SidecarMode the job may be with
  * Ray as soon as the head runs: from then on Ray is asked before anything is given up, and its first answer ends this
  * phase, however many workers are missing.
  */
@@ -282,7 +287,8 @@ function makeCluster(
   const [jobs, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
   // An edit that cannot be run waits here, too: nothing has been made from the spec yet.
   const problem = validateRayJob(job, observed.settings);
-  const hadHead = isSidecar(record) && record.submissionStartTime !== undefined;
+  const wasReady = statusOf(job).jobDeploymentStatus === "Waiting";
+  const hadHead = wasReady || (isSidecar(record) && record.submissionStartTime !== undefined);
   if (problem && !hadHead) return { summary: problem.text, effects: [], status, events: [] };
   if (!job.spec.rayClusterSpec && !hadHead) {
     const message = `Attempt ${record.number} began with a RayCluster of its own, and spec.rayClusterSpec is gone; put it back, or suspend and resume the RayJob.`;
@@ -297,7 +303,8 @@ function makeCluster(
   }
   if (hadHead) {
     // It may have had a head, and that the job: a new one would run it again.
-    const message = `RayCluster ${record.rayClusterName} was deleted before Ray answered about job ${record.jobId}.`;
+    const until = wasReady ? "while a submission was waited for" : `before Ray answered about job ${record.jobId}`;
+    const message = `RayCluster ${record.rayClusterName} was deleted ${until}.`;
     return failWith(observed, status, record, { reason: "AppFailed", cause: "RayClusterLost", message }, now);
   }
   return {
@@ -333,27 +340,63 @@ function handOver(
     if (hopeless) return failWith(observed, status, record, hopeless, now);
     return waitForCluster(status, cluster, ready.why, now);
   }
-  const target = targetOf(observed, record, cluster);
+  const told = withToldId(observed.job, record);
+  // Passed even where the id is known already: tools wait for that phase.
+  const isPassed = !isInteractive(record) || status.jobDeploymentStatus === "Waiting";
+  if (!isPassed || !told.jobId) return awaitUser(observed, status, record, cluster, now);
+  const target = targetOf(observed, told, cluster);
   const fresh = freshAnswer(observed, cluster);
   if (!target || !fresh?.session) return waitForDashboard(observed, status, record, cluster, ready.settled, now);
-  if (isSelected(record)) {
+  // What Ray knows by then in InteractiveMode, its user has submitted.
+  if (isSelected(record) && !isInteractive(record)) {
     if (fresh.job.kind === "none") return waitForDashboard(observed, status, record, cluster, ready.settled, now);
     const taken = claim(observed, status, record, { ...fresh, job: fresh.job }, target, now);
     if (taken) return taken;
   }
   let next = reviseRecord(status, record, {
+    jobId: told.jobId,
     headPodUID: ready.head.metadata.uid,
     raySession: fresh.session,
     submissionStartTime: record.submissionStartTime ?? toWire(now),
   });
   next = revise(next, {
     jobDeploymentStatus: "Running",
+    jobId: told.jobId,
     dashboardURL: target.dashboard,
     rayClusterStatus: mirror(next.rayClusterStatus, cluster.status),
     jobStatusCheckFailureStartTime: undefined,
     message: undefined,
   });
-  const message = beingSubmitted(record);
+  const message = beingSubmitted(told);
+  return {
+    summary: message,
+    effects: [],
+    status: withCondition(next, now, "Started", false, "WaitingForSubmission", message),
+    events: [],
+  };
+}
+
+/** The cluster is there for its user, who is told where to submit, and what is wanted of him. */
+function awaitUser(
+  { job, settings }: ObservedRayJob,
+  status: RayJobStatus,
+  record: AttemptRecord,
+  cluster: Stored<RayCluster>,
+  now: Instant,
+): Decision<RayCommand> {
+  const dashboard = dashboardAddress(cluster, settings);
+  const former = formerOf(job, record);
+  const why = former ? ` (${job.spec.jobId} was attempt ${former.number}'s, so another is needed)` : "";
+  const message = `${upText(record, record.rayClusterName)} at ${dashboard}. Submit a job to it, and set spec.jobId to its submission id${why}.`;
+  const begins = status.jobDeploymentStatus !== "Waiting";
+  const news = begins || findCondition(status, "Started")?.message !== message;
+  const next = revise(status, {
+    jobDeploymentStatus: "Waiting",
+    dashboardURL: dashboard,
+    ...(news && { rayClusterStatus: mirror(status.rayClusterStatus, cluster.status) }),
+    jobStatusCheckFailureStartTime: undefined,
+    message: undefined,
+  });
   return {
     summary: message,
     effects: [],

@@ -124,7 +124,6 @@ describe("a RayJob is refused for", () => {
 
   it.each<[string, Partial<RayJobSpec>, string]>([
     ["clusterSelector", { clusterSelector: { "ray.io/cluster": "a/b" } }, "name of a RayCluster"],
-    ["submissionMode: InteractiveMode", { submissionMode: "InteractiveMode" }, "K8sJobMode"],
     [
       "named ray-job-submitter",
       { submissionMode: "SidecarMode", rayClusterSpec: head({}, "ray-job-submitter") },
@@ -194,6 +193,10 @@ describe("a RayJob is refused for", () => {
 it.each<[string, Partial<RayJobSpec>]>([
   ["the smallest one", {}],
   ["HTTPMode", { submissionMode: "HTTPMode" }],
+  [
+    "InteractiveMode, whose user brings the entrypoint along",
+    { submissionMode: "InteractiveMode", entrypoint: undefined },
+  ],
   ["a selected cluster", { clusterSelector: { "ray.io/cluster": "x" }, rayClusterSpec: undefined }],
   [
     "suspending on a selected cluster, where nothing is shut down anyway",

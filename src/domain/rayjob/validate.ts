@@ -12,7 +12,8 @@
  * words depend on the object, has `find` instead, which returns a list of `{ at, text, remedy }`. Every rule is asked on
  * its own, about any RayJob: one that would only repeat what another has found must exclude that itself.
  *
- * A field whose behaviour is not built is refused (`notBuilt`); nothing is silently ignored.
+ * A field whose behaviour is not built is refused (those of the cluster, in ../raycluster/validate.ts); nothing is silently
+ * ignored.
  */
 import { LABEL, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
@@ -21,6 +22,7 @@ import { isFaultTolerant } from "../raycluster/oneHead.ts";
 import { clusterSpecViolations, rayClusterAnnotationViolations } from "../raycluster/validate.ts";
 import type { Settings } from "../settings.ts";
 import { check, type Finding, inOneText, type Rule, sentence, type Violation } from "../validation.ts";
+import { fitsIntoURL } from "./names.ts";
 import { selects } from "./records.ts";
 import { parseResources } from "./request.ts";
 import { hasOwnCommand } from "./submitterPod.ts";
@@ -75,19 +77,6 @@ const submitterTemplate = (spec: RayJobSpec) =>
 const submitsItself = (spec: RayJobSpec): boolean => hasOwnCommand({ submitterPodTemplate: submitterTemplate(spec) });
 const HEAD_RESTART = "spec.rayClusterSpec.headGroupSpec.template.spec.restartPolicy";
 
-const notBuilt = (
-  field: keyof RayJobSpec,
-  broken: (job: RayJob) => boolean,
-  remedy: string,
-  what = "this",
-): Rule<RayJob> => ({
-  name: `${field}-not-built`,
-  at: `spec.${field}`,
-  broken,
-  text: `${what} is not supported yet`,
-  remedy,
-});
-
 /** In KubeRay's order; ours stand where they belong by subject. */
 const rules: readonly Rule<RayJob>[] = [
   {
@@ -121,7 +110,7 @@ const rules: readonly Rule<RayJob>[] = [
             {
               at: "spec.submissionMode",
               text: `${JSON.stringify(submissionMode)} is unknown`,
-              remedy: "use one of K8sJobMode, HTTPMode, SidecarMode",
+              remedy: `use one of ${MODES.join(", ")}`,
             },
           ],
   },
@@ -180,7 +169,7 @@ const rules: readonly Rule<RayJob>[] = [
     at: "spec.clusterSelector",
     broken: ({ spec }) => selects(spec) && modeIs(spec, "SidecarMode"),
     text: "ClusterSelector is not supported in SidecarMode",
-    remedy: "remove spec.clusterSelector, or set spec.submissionMode to K8sJobMode or HTTPMode",
+    remedy: "remove spec.clusterSelector, or set spec.submissionMode to K8sJobMode, HTTPMode or InteractiveMode",
   },
   {
     name: "selector-without-backoff-limit",
@@ -251,12 +240,6 @@ const rules: readonly Rule<RayJob>[] = [
             ),
           ),
   },
-  notBuilt(
-    "submissionMode",
-    ({ spec }) => modeIs(spec, "InteractiveMode"),
-    "use K8sJobMode, HTTPMode or SidecarMode",
-    "InteractiveMode",
-  ),
   {
     name: "retry-strategy-known",
     find: ({ spec: { retryStrategy: { type } = {} } }) =>
@@ -353,7 +336,7 @@ const rules: readonly Rule<RayJob>[] = [
   {
     name: "job-id-in-url",
     at: "spec.jobId",
-    broken: ({ spec }) => /[\s/?#%\p{Cc}]/u.test(spec.jobId ?? ""),
+    broken: ({ spec }) => !fitsIntoURL(spec.jobId ?? ""),
     text: "must not contain white space or any of / ? # %, since it is part of a URL",
     remedy: "choose another, or remove it, and one is made up",
   },

@@ -50,6 +50,7 @@ export class Attempts {
     const pod = this.#all(POD).find(({ metadata }) => metadata.uid === head);
     const owner = pod?.metadata.ownerReferences?.find(({ controller }) => controller)?.uid;
     const cluster = this.#all(CLUSTER).find(({ metadata }) => metadata.uid === owner);
+    if (cluster?.metadata.labels?.[LABEL.jobSubmissionMode] === "InteractiveMode") return;
     const frozen = cluster?.metadata.annotations?.[ANNOTATION.submission];
     const { entrypoint: asked, submitterPodTemplate } = JSON.parse(frozen ?? "{}") as Partial<RayJobSpec>;
     // A command of the user's own says itself what it runs.

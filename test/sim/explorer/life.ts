@@ -22,7 +22,7 @@ import { startOperator } from "../../../src/wiring.ts";
 import { clusterSpec, rayCluster, rayJob } from "../../support/manifests.ts";
 import { type PodBehaviour, prompt } from "../fakeKubelet.ts";
 import { World } from "../world.ts";
-import { actOf, acts } from "./acts.ts";
+import { actOf, acts, quietly } from "./acts.ts";
 import { Chooser, type Deviation, type Point, type PointKind, type Schedule, USUAL } from "./choices.ts";
 import { fingerprint, type Running } from "./fingerprint.ts";
 import { type Future, type Laxity, type Memory, situationOf, type Tail } from "./future.ts";
@@ -96,6 +96,8 @@ export interface LifeOptions {
 const MINUTE = 60_000;
 /** A successor takes over so long after an operator has died. */
 const SUCCESSION = 2000;
+/** From when he sees that a cluster waits for him until its user has submitted. */
+const HAND_OVER = 4000;
 /** Longer than the longest back-off: what does nothing for so long does nothing any more. */
 const QUIET = 70_000;
 /** From the last fault to the end of the life. */
@@ -150,6 +152,8 @@ export class Life implements Surroundings {
   #changedAt: number;
   /** Nothing goes wrong any more. */
   #settled = false;
+  /** The user of an InteractiveMode is about to submit. */
+  #isSubmitting = false;
   #ended = false;
 
   constructor({ lifecycle, deviations }: Schedule, options: LifeOptions = {}) {
@@ -236,6 +240,7 @@ export class Life implements Surroundings {
           cut = !this.#arrive();
           if (cut) break;
           await this.#followScript();
+          this.#submitByHand();
           await this.#chooseAct();
         }
         if (this.#isOver()) break;
@@ -522,6 +527,43 @@ export class Life implements Surroundings {
     this.#tell("script", () => next.act);
     await actOf(next.act).act(this);
     await settle();
+  }
+
+  /**
+   * InteractiveMode: its user submits when the cluster has waited for him a little, and tells the id; anew in each attempt.
+   * Whatever has become of the RayJob by then: nobody looks twice before he submits.
+   */
+  #submitByHand(): void {
+    const { spec, status } = this.#job ?? {};
+    if (this.#isSubmitting || spec?.submissionMode !== "InteractiveMode") return;
+    if (status?.jobDeploymentStatus !== "Waiting" || !this.#handOver(false)) return;
+    this.#isSubmitting = true;
+    const done = this.begin();
+    this.clock.after(HAND_OVER, () => {
+      this.#isSubmitting = false;
+      const { status: now } = this.#job ?? {};
+      const tell = now?.executionAttempt === status.executionAttempt ? this.#handOver(true) : undefined;
+      void (tell?.() ?? Promise.resolve()).finally(done);
+    });
+  }
+
+  /** What is left to do, to tell the id, once Ray has the job (given to it if `really`); undefined where there is nobody. */
+  #handOver(really: boolean): (() => Promise<void>) | undefined {
+    const { spec, status, metadata } = this.#job ?? {};
+    const head = this.ray.at(status?.dashboardURL ?? "");
+    if (!head || !spec || metadata?.deletionTimestamp) return undefined;
+    const attempt = status?.executionAttempt ?? 0;
+    const former = status?.attempts?.some(({ number, jobId }) => number !== attempt && jobId === spec.jobId);
+    const told = former ? undefined : spec.jobId;
+    if (told !== undefined && head.jobs.has(told)) return undefined;
+    const id = told ?? `mine-${attempt}`;
+    if (really) {
+      this.#tell("user", () => `submits ${id} by hand`);
+      this.ray.give(head, { entrypoint: "python by_hand.py", submission_id: id });
+    }
+    return async () => {
+      if (id !== told) await quietly(this.world.client.patch(rayJobs, "default", "demo", { spec: { jobId: id } }));
+    };
   }
 
   /** A Pod of the submitter that is there now; one that is on its way out belongs to an earlier one. */

@@ -86,6 +86,10 @@ const claiming = (container: object): RayJobSpec["submitterPodTemplate"] => ({
   spec: { containers: [{ name: "mine", ...container }] },
 });
 
+/** Its user submits by hand, as soon as the cluster waits for him (life.ts). */
+const byHand = (name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle =>
+  life(`interactive-${name}`, end, { submissionMode: "InteractiveMode", ...spec }, extra);
+
 export const lifecycles: readonly Lifecycle[] = [
   life("success", "Complete", {}, { core: true }),
   life("success-http", "Complete", HTTP, { core: true }),
@@ -291,6 +295,24 @@ export const lifecycles: readonly Lifecycle[] = [
     submitterPodTemplate: claiming({ command: ["ray"], args: ["job", "submit"] }),
   }),
   blocking("delete-at-barrier", "gone", {}, { script: [...held, ...once("Retrying", "delete")] }),
+  byHand("success", "Complete"),
+  byHand("told-before", "Complete", { jobId: "raysubmit_1" }),
+  byHand("failure", "Failed", {}, { jobs: [failing] }),
+  byHand("suspend", "Complete", {}, { jobs: [long, short], script: once("Running", "suspend-resume", "running") }),
+  byHand("suspend-in-waiting", "Complete", {}, { script: once("Waiting", "suspend-resume") }),
+  byHand("delete", "gone", {}, { jobs: [long], script: once("Running", "delete", "running") }),
+  byHand("delete-in-waiting", "gone", {}, { script: once("Waiting", "delete") }),
+  byHand("deadline", "Failed", { activeDeadlineSeconds: 20 }, { jobs: [runsForEver] }),
+  byHand("head-lost", "Failed", {}, { jobs: [long], script: once("Running", "delete-head", "running") }),
+  selecting(
+    "interactive",
+    "gone",
+    { submissionMode: "InteractiveMode" },
+    {
+      jobs: [long],
+      script: once("Running", "delete", "running"),
+    },
+  ),
   sidecar("success", "Complete", {}, { core: true }),
   sidecar("failure", "Failed", {}, { jobs: [failing] }),
   sidecar("retry", "Complete", retryable, { jobs: [failing, short], core: true }),

@@ -484,6 +484,19 @@ export const mutants: readonly Mutant[] = [
     replace: [["!isCurrent || record.submissionStartTime === undefined ||", "!isCurrent ||"]],
     in: ["sidecar-success"],
   },
+  // The user submits.
+  {
+    name: "the id of an earlier attempt taken for this one's",
+    file: job("interactive"),
+    replace: [["fitsIntoURL(jobId) && !formerOf(job, record)", "fitsIntoURL(jobId)"]],
+    in: ["interactive-suspend"],
+  },
+  {
+    name: "a user's submission that nobody stops",
+    file: job("start"),
+    replace: [["    jobId: told.jobId,\n    headPodUID", "    headPodUID"]],
+    in: ["interactive-delete"],
+  },
   // Deletion.
   {
     name: "the finalizer dropped early",

@@ -154,7 +154,8 @@ export class Oracles {
     const selecting = this.#selected.attemptOf(id);
     const { [LABEL.rayJobUID]: uid = selecting?.job.metadata.uid } = pod?.metadata.labels ?? {};
     const { [LABEL.executionAttempt]: attempt = String(selecting?.record.number) } = pod?.metadata.labels ?? {};
-    if (uid === undefined) return;
+    // What a user submits by hand, and when, is up to him.
+    if (uid === undefined || this.#job(uid)?.spec.submissionMode === "InteractiveMode") return;
     const count = add(this.#submissions, `${uid} ${attempt}`);
     if (count > 1) this.#violated(`attempt ${attempt} was submitted ${count} times (${id})`);
     const job = this.#job(uid);
@@ -407,7 +408,7 @@ export class Oracles {
   /** Ray was asked to stop the job before the finalizer went. */
   #gone({ metadata, status = {} }: Stored<RayJob>): void {
     const record = status.attempts?.at(-1);
-    const id = record?.jobId;
+    const id = record?.jobId ?? status.jobId;
     if (id === undefined || this.rayDisturbed || this.#stopped.has(id)) return;
     for (const [uid, head] of this.#world.ray.heads) {
       const job = head.jobs.get(id);

@@ -79,6 +79,8 @@ export class SelectedCluster {
       const took = this.#world.clock.now() - Date.parse(job.metadata.deletionTimestamp ?? "");
       if (took > GONE_BY && !leaderless) this.#violated(`a deleted RayJob was kept for ${took / 1000} s`);
     }
+    // What its user submits by hand, he may have submitted before he told of it.
+    if (record.submissionMode === "InteractiveMode") return;
     if (record.observedTime !== undefined && this.#taken.get(jobId) !== nameOf({ job, record })) {
       this.#violated(`attempt ${record.number} takes ${jobId} for its own, which it did not submit`);
     }
