@@ -2,9 +2,9 @@
  * The Debian packages of the base, of exactly the versions that debian.lock.json names.
  *
  * The lock has a checksum for each package, so it matters to nobody where the bytes come from: the cache, the mirrors
- * that apt of this machine uses, or those of $RAYKEEPER_DEBIAN_MIRROR, separated by spaces. A mirror keeps a package until a newer one takes its place;
- * then building says so, and names what helps: a new lock (`--renew-lock`), a mirror that keeps what was, or, where it
- * need not be the very same image, `--allow-newer-base`.
+ * that apt of this machine uses, or those of $RAYKEEPER_DEBIAN_MIRROR, separated by spaces. A mirror keeps a package
+ * until a newer one takes its place, and not much longer; then building says so, and names what helps: a new lock
+ * (`--renew-lock`), a mirror that keeps what was, or, where it need not be the very same image, `--allow-newer-base`.
  * Next: layout.ts says which files of them the image has.
  */
 import { spawnSync } from "node:child_process";
@@ -12,6 +12,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, w
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { CannotBuild, saying } from "../console.ts";
+import { whyNot } from "./build.js";
 import { type Architecture, sha256 } from "./oci.ts";
 
 const say = saying("image");
@@ -50,17 +51,8 @@ export function basePackages(
   newerAllowed: boolean,
   lock: Lock = readLock(),
 ): Unpacked[] {
-  for (const [program, of] of [
-    ["dpkg-deb", "dpkg"],
-    ["apt-get", "apt"],
-  ] as const) {
-    if (spawnSync(program, ["--version"]).error) {
-      throw new CannotBuild(
-        `${program} is not on this machine`,
-        `It is in Debian's and Ubuntu's package ${of}. On another system build with hack/image/Dockerfile.`,
-      );
-    }
-  }
+  const obstacle = whyNot();
+  if (obstacle) throw new CannotBuild(obstacle, "On another system build with hack/image/Dockerfile.");
   try {
     return lock[architecture].map((each) => unpack(each, cache));
   } catch (error) {
@@ -107,9 +99,7 @@ function download({ name, version, path, sha256: digest }: Package, archive: str
     const { status, stderr } = spawnSync(
       HELPER,
       [...SAME_USER, "download-file", `${site.replace(/\/$/, "")}/${path}`, unfinished, `SHA256:${digest}`],
-      {
-        encoding: "utf8",
-      },
+      { encoding: "utf8" },
     );
     if (status === 0) {
       renameSync(unfinished, archive);

@@ -46,7 +46,6 @@ const LIBRARIES: Record<string, readonly string[]> = {
   libc6: ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0", "libresolv.so.2", "librt.so.1"],
   "libgcc-s1": ["libgcc_s.so.1"],
   "libstdc++6": ["libstdc++.so.6"],
-  "gcc-12-base": [],
 };
 
 const text = (path: string, content: string): Entry => ({ path, file: Buffer.from(content), mode: 0o644 });
@@ -81,7 +80,7 @@ export function baseLayer(architecture: Architecture, packages: readonly Unpacke
 }
 
 function librariesOf(architecture: Architecture, { name, folder }: Unpacked): Entry[] {
-  const wanted = [...LIBRARIES[name]!, ...(name === "libc6" ? [LOADER[architecture]] : [])];
+  const wanted = [...(LIBRARIES[name] ?? []), ...(name === "libc6" ? [LOADER[architecture]] : [])];
   // Where Debian's packages have them, before and after the merge of /lib into /usr/lib.
   const places = [`lib/${TRIPLET[architecture]}`, `usr/lib/${TRIPLET[architecture]}`];
   const entries = wanted.map((library): Entry => {
