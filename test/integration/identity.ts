@@ -6,6 +6,7 @@ import { readFileSync, statSync, writeFileSync } from "node:fs";
 import type { KubeObject } from "../../src/api/object.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
+import { objectsOf } from "../support/helm.ts";
 
 const RBAC = ["ServiceAccount", "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding"];
 /** Seconds; longer than any run of the tests. */
@@ -23,6 +24,12 @@ export async function grant(kubeconfig: string, objects: readonly KubeObject[]):
     if (status !== 201 && status !== 409) throw new Error(`${object.kind}: ${JSON.stringify(body)}`);
   }
   await transport.close();
+}
+
+/** What whoever installs the plain manifest grants: the rights of the tests' operators. */
+export async function grantWhatTheManifestGrants(kubeconfig: string): Promise<void> {
+  const manifest = readFileSync(new URL("../../deploy/raykeeper.yaml", import.meta.url), "utf8");
+  await grant(kubeconfig, objectsOf(manifest));
 }
 
 /** Writes a kubeconfig with a token of the ServiceAccount, whose namespace is that of the Pod it would be mounted into. */

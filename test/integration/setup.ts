@@ -7,9 +7,8 @@ import { KubeClient } from "../../src/machinery/kube/client.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import { customResourceDefinitions as definitions, resourcePath } from "../../src/machinery/kube/resources.ts";
-import { objectsOf } from "../support/helm.ts";
 import { buildPrograms, type ControlPlane, startControlPlane } from "./controlPlane.ts";
-import { actAs, grant } from "./identity.ts";
+import { actAs, grantWhatTheManifestGrants } from "./identity.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
@@ -75,8 +74,7 @@ async function install(kubeconfig: string): Promise<string[]> {
 }
 
 async function identityOfTheManifest({ kubeconfig, folder }: ControlPlane): Promise<string> {
-  const manifest = readFileSync(new URL("../../deploy/raykeeper.yaml", import.meta.url), "utf8");
-  await grant(kubeconfig, objectsOf(manifest));
+  await grantWhatTheManifestGrants(kubeconfig);
   return actAs(kubeconfig, "default", "kuberay-operator", join(folder, "operator.kubeconfig"));
 }
 

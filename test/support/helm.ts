@@ -7,7 +7,7 @@ import { parseAllDocuments } from "yaml";
 import type { KubeObject } from "../../src/api/object.ts";
 
 const path = (relative: string) => fileURLToPath(new URL(`../../${relative}`, import.meta.url));
-const chart = path("deploy/helm/raykeeper");
+export const CHART = path("deploy/helm/raykeeper");
 
 export interface Rendering {
   readonly release?: string;
@@ -23,7 +23,7 @@ export async function renderChart(
   { release = "kuberay-operator", namespace = "ray", valuesFile, set = [] }: Rendering = {},
 ): Promise<string> {
   const values = [...(valuesFile ? ["--values", valuesFile] : []), ...set.flatMap((one) => ["--set", one])];
-  const args = ["template", release, chart, "--namespace", namespace, ...values];
+  const args = ["template", release, CHART, "--namespace", namespace, ...values];
   const { stdout, stderr } = await promisify(execFile)(join(helm, "helm"), args, { maxBuffer: 1 << 26 });
   if (stderr !== "") throw new Error(stderr);
   return stdout;

@@ -5,9 +5,12 @@ only when the one that runs has been replaced. A value that is at its default is
 {{- define "raykeeper.refuse" -}}
 {{- $not := include "raykeeper.notBuilt" . | fromYaml }}
 {{- $said := list }}
+{{- if not (hasKey (.Values.crds | default dict) "serviceAccountName") }}
+{{- $said = append $said "These are the values of another chart. Upgrade with --reset-then-reuse-values instead of --reuse-values." }}
+{{- end }}
 {{- with .Values.image }}
 {{- if hasSuffix "kuberay/operator" .repository }}
-{{- $said = append $said (printf "image.repository %s is KubeRay's image. Leave image.repository and image.tag out, and upgrade with --reset-then-reuse-values rather than --reuse-values." .repository) }}
+{{- $said = append $said (printf "image.repository %s is KubeRay's image. Leave image.repository and image.tag out." .repository) }}
 {{- else if and (hasSuffix "raykeeper/raykeeper" .repository) (or (regexMatch "^v[0-9]" (toString .tag)) (eq (toString .tag) "nightly")) }}
 {{- $said = append $said (printf "image.tag %v is a tag of KubeRay's image. Leave image.tag out." .tag) }}
 {{- end }}
@@ -21,7 +24,7 @@ only when the one that runs has been replaced. A value that is at its default is
 {{- $said = append $said (printf "batchScheduler: %s." $why) }}
 {{- end }}
 {{- end }}
-{{- range $field, $value := omit .Values.configuration "enabled" }}
+{{- range $field, $value := omit (.Values.configuration | default dict) "enabled" }}
 {{- if and $value (hasKey $not.fields $field) }}
 {{- $said = append $said (printf "configuration.%s: %s." $field (get $not.fields $field)) }}
 {{- else if and $value (not $.Values.configuration.enabled) }}
