@@ -8,6 +8,7 @@
 
 import { crds } from "./api/crds.ts";
 import { LOCK_NAME } from "./machinery/leader.ts";
+import { configurationName } from "./webhook/keeper.ts";
 
 export interface Permission {
   /** Empty for the core group. */
@@ -88,6 +89,26 @@ export const leaderElectionPermissions: readonly Permission[] = [
     verbs: ["get", "update"],
     names: [LOCK_NAME],
     why: "who leads",
+  },
+];
+
+/** Name of the webhook's objects, as the environment variable RAYKEEPER_WEBHOOK_NAME has it; the chart has one of its own. */
+export const WEBHOOK = "kuberay-operator-webhook";
+
+/** In the operator's own namespace, with the webhook: its certificates, where nobody else makes them. */
+export const webhookPermissions: readonly Permission[] = [
+  { group: "", resource: "secrets", verbs: ["create"], why: "the first replica makes the Secret" },
+  { group: "", resource: "secrets", verbs: ["get", "update"], names: [WEBHOOK], why: "certificates and their renewal" },
+];
+
+/** Cluster-wide, as the object is: whom the API server is to trust. */
+export const webhookConfigurationPermissions = (namespace: string): readonly Permission[] => [
+  {
+    group: "admissionregistration.k8s.io",
+    resource: "validatingwebhookconfigurations",
+    verbs: ["get", "patch"],
+    names: [configurationName(WEBHOOK, namespace)],
+    why: "`caBundle`, and nothing else",
   },
 ];
 

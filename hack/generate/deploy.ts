@@ -13,8 +13,12 @@ import {
   type PolicyRule,
   rule,
   userPermissions,
+  WEBHOOK,
+  webhookConfigurationPermissions,
+  webhookPermissions,
 } from "../../src/permissions.ts";
 import { VERSION } from "../../src/shipped.ts";
+import { webhookConfiguration } from "../../src/webhook/configuration.ts";
 import { notBuilt } from "./notBuilt.ts";
 
 /** KubeRay's name, so that who looks for the operator finds it, and two of them cannot stand side by side unnoticed. */
@@ -224,6 +228,11 @@ const chartYaml = {
   keywords: ["ray", "rayjob", "raycluster", "kuberay", "operator"],
 };
 
+const HERE = "NAMESPACE";
+/** With the chart's names in the place of ours. */
+const named = (text: string) =>
+  text.replaceAll(WEBHOOK, '{{ include "raykeeper.webhook" . }}').replaceAll(HERE, "{{ .Release.Namespace }}");
+
 /** Named templates of the chart. */
 function templates(): string {
   const define = (name: string, body: string) => `{{- define "raykeeper.${name}" -}}\n${body}{{- end }}\n`;
@@ -240,6 +249,9 @@ function templates(): string {
     "{{- /* Made by `npm run generate` from hack/generate/deploy.ts. Do not edit. */ -}}\n",
     define("operatorRules", operatorRules),
     define("leaderElectionRules", yaml(leaderElectionPermissions.map(rule))),
+    define("webhookRules", named(yaml(webhookPermissions.map(rule)))),
+    define("webhookConfigurationRules", named(yaml(webhookConfigurationPermissions(HERE).map(rule)))),
+    define("webhooks", named(yaml(webhookConfiguration(WEBHOOK, HERE).webhooks))),
     define("crdRules", yaml(crdPermissions.map(rule))),
     define(
       "userRoles",
@@ -277,6 +289,12 @@ ${table(operatorPermissions)}
 In its own namespace:
 
 ${table(leaderElectionPermissions)}
+With the webhook (\`webhook.enabled\`), in its own namespace, unless its certificate is made by somebody else:
+
+${table(webhookPermissions)}
+and cluster-wide, since the object is:
+
+${table(webhookConfigurationPermissions("NAMESPACE"))}
 Of the chart's Job that brings the CRDs up to date, which has a ServiceAccount of its own (\`crds.apply\`):
 
 ${table(crdPermissions)}

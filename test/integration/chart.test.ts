@@ -104,6 +104,11 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
       "Set that to true",
     ],
     [
+      "a webhook that nobody would ask",
+      ["env[0].name=ENABLE_WEBHOOKS", "env[0].value=true"],
+      "Set webhook.enabled instead",
+    ],
+    [
       "a feature of a later KubeRay",
       ["nodeEventForwarder.enabled=true"],
       "nodeEventForwarder.enabled is not supported yet",

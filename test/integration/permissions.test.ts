@@ -8,11 +8,25 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Job } from "../../src/api/kubernetes.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
+import { type Clock, realClock } from "../../src/machinery/clock.ts";
+import { KubeClient } from "../../src/machinery/kube/client.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
-import { events, jobs, namespaces, rayClusters, rayJobs, services } from "../../src/machinery/kube/resources.ts";
+import {
+  validatingWebhookConfigurations as configurations,
+  events,
+  jobs,
+  namespaces,
+  rayClusters,
+  rayJobs,
+  resourcePath,
+  secrets,
+  services,
+} from "../../src/machinery/kube/resources.ts";
+import { silent } from "../../src/machinery/logger.ts";
 import { leaderElectionPermissions, operatorPermissions } from "../../src/permissions.ts";
 import { proxyRayTransport } from "../../src/ray/proxy.ts";
+import { CertificateKeeper } from "../../src/webhook/keeper.ts";
 import { fails, runsForEver } from "../sim/fakeRay.ts";
 import { diligent } from "../sim/fakeSubmitter.ts";
 import { objectsOf, renderChart } from "../support/helm.ts";
@@ -191,6 +205,56 @@ describe.skipIf(!helm)(`the chart's identity${whyNot}`, () => {
     }
     // Those were ours, not the operator's.
     world.forgive((request) => request.resource === "services/proxy");
+  });
+});
+
+describe.skipIf(!helm)(`the chart's identity, with the webhook,${whyNot}`, () => {
+  it("keeps the webhook's certificates, and reads no other Secret and no other configuration", async () => {
+    const admin = new HttpTransport(loadKubeconfig(inject("controlPlane")));
+    const folder = await temporaryFolder("webhook");
+    const namespace = "keeps-certificates";
+    const name = "kuberay-operator-webhook";
+    await admin.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: namespace } } });
+    const set = ["singleNamespaceInstall=true", "webhook.enabled=true"];
+    const objects = objectsOf(await renderChart(helm, { namespace, set }));
+    await grant(inject("controlPlane"), objects);
+    // As it is installed, but asked about nothing: it would be asked about all other tests' objects, too.
+    const installed = objects.find(({ kind }) => kind === configurations.kind) as KubeObject & { webhooks: object[] };
+    const webhooks = installed.webhooks.map((webhook) => ({ ...webhook, rules: [] }));
+    const path = resourcePath(configurations);
+    const made = await admin.request({ method: "POST", path, body: { ...installed, webhooks } });
+    expect(made.status, JSON.stringify(made.body)).toBe(201);
+
+    const transport = new HttpTransport(
+      loadKubeconfig(await actAs(inject("controlPlane"), namespace, "kuberay-operator", join(folder, "operator"))),
+    );
+    const client = new KubeClient(transport);
+    const options = { client, log: silent, namespace, name, domain: "cluster.local" };
+    // It is told after it is shown, so the second look finds all done.
+    const enough = new AbortController();
+    let looks = 0;
+    const clock: Clock = {
+      ...realClock,
+      now: () => realClock.now(),
+      after(delay, wake) {
+        if (++looks === 1) enough.abort();
+        return realClock.after(delay, wake);
+      },
+    };
+    await new CertificateKeeper({ ...options, clock }).keep(() => {}, enough.signal);
+    const secret = await client.get(secrets, namespace, name);
+    await client.update(secrets, secret);
+    type Told = KubeObject & { webhooks: { clientConfig: { caBundle?: string } }[] };
+    const told = await client.get<Told>(configurations, undefined, `${name}.${namespace}`);
+    expect(told.webhooks.every(({ clientConfig }) => clientConfig.caBundle)).toBe(true);
+    await expect(client.get(secrets, namespace, "another")).rejects.toThrow(/forbidden/);
+    await expect(client.get(configurations, undefined, "another")).rejects.toThrow(/forbidden/);
+
+    await transport.close();
+    await admin.request({ method: "DELETE", path: `${path}/${name}.${namespace}` });
+    await admin.request({ method: "DELETE", path: `/api/v1/namespaces/${namespace}` });
+    await admin.close();
+    rmSync(folder, { recursive: true, force: true });
   });
 });
 

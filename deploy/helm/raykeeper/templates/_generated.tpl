@@ -112,6 +112,92 @@
     - get
     - update
 {{- end }}
+{{- define "raykeeper.webhookRules" -}}
+- apiGroups:
+    - ""
+  resources:
+    - secrets
+  verbs:
+    - create
+- apiGroups:
+    - ""
+  resources:
+    - secrets
+  resourceNames:
+    - {{ include "raykeeper.webhook" . }}
+  verbs:
+    - get
+    - update
+{{- end }}
+{{- define "raykeeper.webhookConfigurationRules" -}}
+- apiGroups:
+    - admissionregistration.k8s.io
+  resources:
+    - validatingwebhookconfigurations
+  resourceNames:
+    - {{ include "raykeeper.webhook" . }}.{{ .Release.Namespace }}
+  verbs:
+    - get
+    - patch
+{{- end }}
+{{- define "raykeeper.webhooks" -}}
+- name: vrayjob.kb.io
+  admissionReviewVersions:
+    - v1
+  clientConfig:
+    service:
+      name: {{ include "raykeeper.webhook" . }}
+      namespace: {{ .Release.Namespace }}
+      path: /validate-ray-io-v1-rayjob
+      port: 443
+  failurePolicy: Fail
+  sideEffects: None
+  timeoutSeconds: 10
+  rules:
+    - apiGroups:
+        - ray.io
+      apiVersions:
+        - v1
+      operations:
+        - CREATE
+        - UPDATE
+      resources:
+        - rayjobs
+      scope: Namespaced
+  matchConditions:
+    - name: not-being-deleted
+      expression: "!has(object.metadata.deletionTimestamp)"
+    - name: spec-changes
+      expression: oldObject == null || object.spec != oldObject.spec
+- name: vraycluster.kb.io
+  admissionReviewVersions:
+    - v1
+  clientConfig:
+    service:
+      name: {{ include "raykeeper.webhook" . }}
+      namespace: {{ .Release.Namespace }}
+      path: /validate-ray-io-v1-raycluster
+      port: 443
+  failurePolicy: Fail
+  sideEffects: None
+  timeoutSeconds: 10
+  rules:
+    - apiGroups:
+        - ray.io
+      apiVersions:
+        - v1
+      operations:
+        - CREATE
+        - UPDATE
+      resources:
+        - rayclusters
+      scope: Namespaced
+  matchConditions:
+    - name: not-being-deleted
+      expression: "!has(object.metadata.deletionTimestamp)"
+    - name: spec-changes
+      expression: oldObject == null || object.spec != oldObject.spec
+{{- end }}
 {{- define "raykeeper.crdRules" -}}
 - apiGroups:
     - apiextensions.k8s.io

@@ -31,6 +31,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- .Values.serviceAccount.name | default $standard }}
 {{- end }}
 
+{{- /* Of the webhook's Service and Secret. */ -}}
+{{- define "raykeeper.webhook" -}}
+{{- printf "%s-webhook" (include "raykeeper.fullname" . | trunc 55 | trimSuffix "-") }}
+{{- end }}
+
 {{- define "raykeeper.image" -}}
 {{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}
 {{- end }}

@@ -57,6 +57,17 @@ use-kubernetes-proxy: {{ .Values.useKubernetesProxy | default false }}
 {{- toYaml $fields }}
 {{- end }}
 
+{{- define "raykeeper.webhook.env" -}}
+{{- if .Values.webhook.enabled }}
+- name: ENABLE_WEBHOOKS
+  value: "true"
+- name: RAYKEEPER_WEBHOOK_NAME
+  value: {{ include "raykeeper.webhook" . }}
+{{- else }}
+[]
+{{- end }}
+{{- end }}
+
 {{- define "raykeeper.placement" -}}
 {{- $placement := pick .Values "imagePullSecrets" "nodeSelector" "affinity" "tolerations" "priorityClassName" }}
 {{- $placement = set $placement "securityContext" .Values.podSecurityContext }}

@@ -43,10 +43,16 @@ only when the one that runs has been replaced. A value that is at its default is
 {{- $said = append $said (printf "env: %s=%v: %s." .name .value (dig .name "why" "" $not.variables)) }}
 {{- end }}
 {{- end }}
-{{- range $later := list "nodeEventForwarder" "admissionWebhooks" }}
-{{- if dig $later "enabled" false $.Values.AsMap }}
-{{- $said = append $said (printf "%s.enabled is not supported yet. Leave it out." $later) }}
+{{- range .Values.env }}
+{{- if has .name (list "ENABLE_WEBHOOKS" "RAYKEEPER_WEBHOOK_NAME") }}
+{{- $said = append $said (printf "env: %s. Set webhook.enabled instead, which installs what belongs to it." .name) }}
 {{- end }}
+{{- end }}
+{{- if dig "nodeEventForwarder" "enabled" false .Values.AsMap }}
+{{- $said = append $said "nodeEventForwarder.enabled is not supported yet. Leave it out." }}
+{{- end }}
+{{- if dig "admissionWebhooks" "enabled" false .Values.AsMap }}
+{{- $said = append $said "admissionWebhooks.enabled is called webhook.enabled here." }}
 {{- end }}
 {{- if $said }}
 {{- fail (printf "\n\n  %s\n" (join "\n  " $said)) }}
