@@ -139,9 +139,8 @@ function surroundings() {
 
 /** The one that apt uses, if this is Debian. */
 async function mirror() {
-  const sites = await run("apt-get", ["indextargets", "--format", "$(SITE) $(RELEASE)"]).catch(() => "");
-  const main = sites.split("\n").find((line) => line.endsWith(` ${DEBIAN}`));
-  return main?.split(" ")[0] ?? "http://deb.debian.org/debian";
+  const sites = await run("apt-get", ["indextargets", "--format", "$(SITE)"]).catch(() => "");
+  return sites.split("\n").find((site) => /\/debian\/?$/.test(site)) ?? "http://deb.debian.org/debian";
 }
 
 /**
