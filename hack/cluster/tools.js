@@ -1,4 +1,4 @@
-// What tests do to the node and its containers, beyond what the API server offers.
+// The two ways to speak to the cluster: to its API server, and to its container runtime behind the kubelet's back.
 import { paths } from "./paths.js";
 import { run } from "./process.js";
 
