@@ -35,7 +35,7 @@ export default defineConfig({
         test: {
           name: "image",
           include: ["test/image/**/*.test.ts"],
-          testTimeout: 120_000,
+          testTimeout: 240_000,
           hookTimeout: 300_000,
         },
       },
