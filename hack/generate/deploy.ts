@@ -139,6 +139,31 @@ const rbacOfOneNamespace: Readonly<Record<string, readonly Manifest[]>> = {
   leader_election: leaderElection,
 };
 
+/** KubeRay's base with webhooks goes there. */
+const WEBHOOK_NAMESPACE = "ray-system";
+const CONFIGURATION = webhookConfiguration(WEBHOOK, WEBHOOK_NAMESPACE);
+
+const webhook: Readonly<Record<string, readonly Manifest[]>> = {
+  service: [
+    {
+      apiVersion: "v1",
+      kind: "Service",
+      metadata: labelled(WEBHOOK),
+      spec: {
+        selector: LABELS,
+        ports: [{ name: "webhook", port: 443, targetPort: "webhook", protocol: "TCP" }],
+      },
+    },
+  ],
+  configuration: [{ ...CONFIGURATION, metadata: labelled(CONFIGURATION.metadata.name) }],
+  role: [
+    role("Role", WEBHOOK, webhookPermissions.map(rule)),
+    binding("Role", WEBHOOK),
+    role("ClusterRole", WEBHOOK, webhookConfigurationPermissions(WEBHOOK_NAMESPACE).map(rule)),
+    binding("ClusterRole", WEBHOOK),
+  ],
+};
+
 const NOTE = "# Made by `npm run generate` from hack/generate/deploy.ts. Do not edit.\n";
 const yaml = (value: unknown) => stringify(value, { aliasDuplicateObjects: false, lineWidth: 120 });
 const documents = (objects: readonly Manifest[]) => objects.map(yaml).join("---\n");
@@ -180,6 +205,19 @@ export function deployFiles(crds: ReadonlyMap<string, string>): Map<string, stri
     }),
   );
   files.set("deploy/kustomize/one-namespace/watch_own_namespace.yaml", NOTE + yaml(watchOwnNamespace));
+  folder("deploy/kustomize/webhook", webhook);
+  const withWebhooks = "deploy/kustomize/default-with-webhooks";
+  files.set(
+    `${withWebhooks}/kustomization.yaml`,
+    kustomization({
+      namespace: WEBHOOK_NAMESPACE,
+      resources: ["namespace.yaml", ...bases, "../webhook"],
+      patches: [{ path: "serve_webhooks.yaml" }],
+    }),
+  );
+  const namespace = { apiVersion: "v1", kind: "Namespace", metadata: { name: WEBHOOK_NAMESPACE } };
+  files.set(`${withWebhooks}/namespace.yaml`, NOTE + yaml(namespace));
+  files.set(`${withWebhooks}/serve_webhooks.yaml`, NOTE + yaml(serveWebhooks));
   const everything = [...Object.values(rbac).flat(), deployment, service].map(placed);
   files.set(
     "deploy/raykeeper.yaml",
@@ -216,6 +254,27 @@ const watchOwnNamespace = {
   },
 };
 
+const serveWebhooks = {
+  apiVersion: "apps/v1",
+  kind: "Deployment",
+  metadata: { name: NAME },
+  spec: {
+    // The webhook fails closed, so one replica is there before another goes.
+    strategy: { $patch: "replace", type: "RollingUpdate", rollingUpdate: { maxUnavailable: 0 } },
+    template: {
+      spec: {
+        containers: [
+          {
+            name: NAME,
+            ports: [{ name: "webhook", containerPort: 9443, protocol: "TCP" }],
+            env: [{ name: "ENABLE_WEBHOOKS", value: "true" }],
+          },
+        ],
+      },
+    },
+  },
+};
+
 const chartYaml = {
   apiVersion: "v2",
   name: "raykeeper",
@@ -229,14 +288,19 @@ const chartYaml = {
 };
 
 const HERE = "NAMESPACE";
+const WATCHED = "WATCHED";
 /** With the chart's names in the place of ours. */
 const named = (text: string) =>
-  text.replaceAll(WEBHOOK, '{{ include "raykeeper.webhook" . }}').replaceAll(HERE, "{{ .Release.Namespace }}");
+  text
+    .replaceAll(WEBHOOK, '{{ include "raykeeper.webhook" . }}')
+    .replaceAll(HERE, "{{ .Release.Namespace }}")
+    .replaceAll(WATCHED, '{{ include "raykeeper.webhook.namespaces" . }}');
 
 /** Named templates of the chart. */
 function templates(): string {
   const define = (name: string, body: string) => `{{- define "raykeeper.${name}" -}}\n${body}{{- end }}\n`;
   const optional = [...new Set(operatorPermissions.map(({ when }) => when).filter((when) => when !== undefined))];
+  const webhooks = webhookConfiguration(WEBHOOK, HERE).webhooks.map((one) => ({ ...one, namespaceSelector: WATCHED }));
   const operatorRules =
     yaml(always(operatorPermissions)) +
     optional
@@ -251,7 +315,7 @@ function templates(): string {
     define("leaderElectionRules", yaml(leaderElectionPermissions.map(rule))),
     define("webhookRules", named(yaml(webhookPermissions.map(rule)))),
     define("webhookConfigurationRules", named(yaml(webhookConfigurationPermissions(HERE).map(rule)))),
-    define("webhooks", named(yaml(webhookConfiguration(WEBHOOK, HERE).webhooks))),
+    define("webhooks", named(yaml(webhooks))),
     define("crdRules", yaml(crdPermissions.map(rule))),
     define(
       "userRoles",

@@ -9,7 +9,9 @@ import type { KubeObject } from "../../src/api/object.ts";
 import { configFrom } from "../../src/config.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
+import { WEBHOOK } from "../../src/permissions.ts";
 import { VERSION } from "../../src/shipped.ts";
+import { webhookConfiguration } from "../../src/webhook/configuration.ts";
 import { objectsOf, type Rendering, renderChart, renderKustomize } from "../support/helm.ts";
 
 const folder = fileURLToPath(new URL("./chart/", import.meta.url));
@@ -143,6 +145,18 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
 });
 
 describe("kustomize", () => {
+  it("makes of the base with webhooks KubeRay's: a namespace of its own, and an operator that serves them", async () => {
+    const objects = objectsOf(await renderKustomize(inject("programs"), "default-with-webhooks"));
+    const placed = objects.flatMap(({ metadata }) => metadata.namespace ?? []);
+    expect(new Set(placed)).toEqual(new Set(["ray-system"]));
+    expect(operatorOf(objects).env).toEqual([{ name: "ENABLE_WEBHOOKS", value: "true" }]);
+    const [configuration] = find(objects, "ValidatingWebhookConfiguration");
+    const { webhooks, metadata } = webhookConfiguration(WEBHOOK, "ray-system");
+    expect(configuration).toMatchObject({ webhooks, metadata });
+    const bound = find(objects, "ClusterRole").find((one) => one.metadata.name === WEBHOOK);
+    expect(bound?.rules).toMatchObject([{ resourceNames: [metadata.name] }]);
+  });
+
   it("makes of the default base what the plain manifest has", async () => {
     const plain = readFileSync(fileURLToPath(new URL("../../deploy/raykeeper.yaml", import.meta.url)), "utf8");
     const byName = (text: string) => new Map(objectsOf(text).map((one) => [`${one.kind} ${one.metadata.name}`, one]));
@@ -204,7 +218,9 @@ describe("a real API server takes it without a word of warning:", () => {
     expect(await complaints(objects)).toEqual([]);
   });
 
-  it.each(["default", "one-namespace"])("kustomize's base %s", async (base) => {
-    expect(await complaints(objectsOf(await renderKustomize(inject("programs"), base)))).toEqual([]);
+  it.each(["default", "one-namespace", "default-with-webhooks"])("kustomize's base %s", async (base) => {
+    const objects = objectsOf(await renderKustomize(inject("programs"), base));
+    await namespaces(objects);
+    expect(await complaints(objects)).toEqual([]);
   });
 });

@@ -169,6 +169,7 @@
       expression: "!has(object.metadata.deletionTimestamp)"
     - name: spec-changes
       expression: oldObject == null || object.spec != oldObject.spec
+  namespaceSelector: {{ include "raykeeper.webhook.namespaces" . }}
 - name: vraycluster.kb.io
   admissionReviewVersions:
     - v1
@@ -197,6 +198,7 @@
       expression: "!has(object.metadata.deletionTimestamp)"
     - name: spec-changes
       expression: oldObject == null || object.spec != oldObject.spec
+  namespaceSelector: {{ include "raykeeper.webhook.namespaces" . }}
 {{- end }}
 {{- define "raykeeper.crdRules" -}}
 - apiGroups:

@@ -36,6 +36,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- printf "%s-webhook" (include "raykeeper.fullname" . | trunc 55 | trimSuffix "-") }}
 {{- end }}
 
+{{- /* Whose objects it is asked about: of the namespaces that are watched. */ -}}
+{{- define "raykeeper.webhook.namespaces" -}}
+{{- with include "raykeeper.watched" . }}
+{{- dict "matchExpressions" (list (dict "key" "kubernetes.io/metadata.name" "operator" "In" "values" (splitList "," .))) | toJson }}
+{{- else }}
+{{- "{}" }}
+{{- end }}
+{{- end }}
+
 {{- define "raykeeper.image" -}}
 {{- printf "%s:%s" .Values.image.repository (.Values.image.tag | default .Chart.AppVersion) }}
 {{- end }}
