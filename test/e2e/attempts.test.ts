@@ -6,11 +6,9 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
 import { parseAllDocuments, stringify } from "yaml";
-import type { Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
-import type { Stored } from "../../src/api/object.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
-import { pods } from "../../src/machinery/kube/resources.ts";
+import { ended, followPods, started } from "../support/podLives.ts";
 import { Gate, namespace, useCluster } from "./cluster.ts";
 import { raykeeper, root } from "./command.ts";
 
@@ -22,46 +20,6 @@ afterAll(async () => {
   await cluster.remove("retry");
   gate.remove();
 });
-
-interface Life {
-  readonly name: string;
-  readonly attempt: string | undefined;
-  /** Places in the one order that the API server gives to all that happens. */
-  readonly made: number;
-  gone: number;
-  /** When somebody asked for its deletion. */
-  told?: number;
-  last: Stored<Pod>;
-}
-
-/** The life of each Pod that bears an attempt's number, from now on. */
-async function follow(): Promise<readonly Life[]> {
-  const lives: Life[] = [];
-  const { resourceVersion } = await cluster.client.list<Pod>(pods, { namespace });
-  const options = { namespace, resourceVersion, timeoutSeconds: 3600, signal: watching.signal };
-  const events = await cluster.client.watch<Pod>(pods, options);
-  const read = async () => {
-    for await (const { type, object } of events) {
-      if (type === "BOOKMARK" || !object.metadata.labels?.[LABEL.rayJobUID]) continue;
-      const { uid, name, labels, resourceVersion, deletionTimestamp, deletionGracePeriodSeconds = 0 } = object.metadata;
-      const place = Number(resourceVersion);
-      let life = lives.find(({ last }) => last.metadata.uid === uid);
-      if (!life) {
-        const attempt = labels?.[LABEL.executionAttempt];
-        life = { name, attempt, made: place, gone: Number.POSITIVE_INFINITY, last: object };
-        lives.push(life);
-      }
-      life.last = object;
-      if (deletionTimestamp) life.told ??= Date.parse(deletionTimestamp) - 1000 * deletionGracePeriodSeconds;
-      if (type === "DELETED") life.gone = place;
-    }
-    throw new Error("the watch of the Pods has ended");
-  };
-  read().catch((error: unknown) => {
-    if (!watching.signal.aborted) throw error;
-  });
-  return lives;
-}
 
 /** The sample, writing its results where this test sees them, too. */
 function sample(): string {
@@ -75,18 +33,8 @@ function sample(): string {
   return [job, ...others].map((object) => stringify(object)).join("---\n");
 }
 
-/** When the node says that the first of its containers started, and the last of them ended. */
-const started = ({ last }: Life) =>
-  Math.min(...containers(last).map(({ state }) => Date.parse((state?.terminated ?? state?.running)!.startedAt!)));
-const ended = ({ last }: Life) =>
-  Math.max(...containers(last).map(({ state }) => Date.parse(state!.terminated!.finishedAt!)));
-const containers = ({ status }: Stored<Pod>) => [
-  ...(status?.initContainerStatuses ?? []),
-  ...(status?.containerStatuses ?? []),
-];
-
 it("a job that fails at attempts 0 and 1 and succeeds at 2 never has Pods of two attempts, though its workers take 20 s to end", async () => {
-  const lives = await follow();
+  const lives = await followPods(cluster.client, namespace, watching.signal);
   const run = raykeeper(["run", "--kubeconfig", cluster.kubeconfig, "-"], { input: sample() });
   const { code, stdout, stderr } = await run.finished;
   expect(code, stderr).toBe(0);

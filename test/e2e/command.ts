@@ -8,7 +8,6 @@ import { fileURLToPath } from "node:url";
 export const root: string = fileURLToPath(new URL("../..", import.meta.url));
 /** Program and first argument of `raykeeper`. */
 export const launcher: readonly [string, string] = [process.execPath, `${root}bin/raykeeper.js`];
-export const RAY_VERSION = "2.56.0";
 
 export interface Finished {
   readonly code: number | null;

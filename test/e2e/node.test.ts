@@ -10,8 +10,9 @@ import type { Stored } from "../../src/api/object.ts";
 import { defaultCacheDir } from "../../src/local/cache.ts";
 import { isNotFound } from "../../src/machinery/kube/errors.ts";
 import { configMaps, pods, secrets, services } from "../../src/machinery/kube/resources.ts";
+import { RAY_VERSION } from "../support/gate.ts";
 import { Gate, namespace, useCluster } from "./cluster.ts";
-import { processes, RAY_VERSION } from "./command.ts";
+import { processes } from "./command.ts";
 
 const cluster = useCluster();
 const made: string[] = [];

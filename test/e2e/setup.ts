@@ -6,7 +6,8 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { defaultCacheDir } from "../../src/local/cache.ts";
 import { prepareRay } from "../../src/local/rayEnvironment.ts";
-import { launcher, RAY_VERSION } from "./command.ts";
+import { RAY_VERSION } from "../support/gate.ts";
+import { launcher } from "./command.ts";
 
 declare module "vitest" {
   export interface ProvidedContext {
