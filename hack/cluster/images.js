@@ -12,6 +12,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -22,7 +23,7 @@ import { run } from "./process.js";
 import { PAUSE } from "./programs.js";
 
 /** Goes up when what is below makes another image than before. */
-const RECIPE = 1;
+const RECIPE = 2;
 const DEBIAN = "bookworm";
 /** Where upstream's image has Python. */
 const PYTHON = "/home/ray/anaconda3";
@@ -69,6 +70,7 @@ export async function makeRay(tell) {
     await inRoot("python3", "-m", "venv", PYTHON);
     const pip = [join(PYTHON, "bin", "pip"), "install", "--no-cache-dir", "--progress-bar", "off", "--no-input"];
     await inRoot(...pip, `ray[default]==${RAY}`);
+    keepPath(join(rootfs, "etc/profile"));
     await inRoot("chown", "--recursive", "ray:users", "/home/ray");
     for (const path of [...lent, ...USELESS]) rmSync(join(rootfs, path), { recursive: true, force: true });
     tell("its archive");
@@ -85,6 +87,17 @@ export async function makeRay(tell) {
       ],
     });
   });
+}
+
+/**
+ * Upstream's image is an Ubuntu, whose login shells leave PATH as the image has it; Debian's set it anew, and would not
+ * find Ray.
+ */
+function keepPath(profile) {
+  const text = readFileSync(profile, "utf8");
+  const kept = text.replace(/^if .*?^export PATH$/ms, "");
+  if (kept === text) throw new Error(`${profile} sets PATH in another way than this expects`);
+  writeFileSync(profile, kept);
 }
 
 /** A folder beside the archives, which goes in any case; those of killed processes go with the next. */

@@ -37,6 +37,9 @@ const SYSCTLS = {
   "kernel/keys/root_maxbytes": "25000000",
 };
 
+/** Of the processor, as much as eight processes: in version 1 of control groups, and in 2. */
+const SHARE = { "cpu.shares": "8192", "cpu.weight": "800" };
+
 /** The holder's process number, if there is a place. */
 export const holder = () => processOf(holderFile);
 
@@ -180,6 +183,11 @@ function makeGroups() {
         writeFileSync(join(handing, "cgroup.subtree_control"), `+${controller}`);
       }
     }
+  }
+  // To the host's scheduler a group is one among its processes, however many run in it: Ray would hardly start beside them.
+  for (const [name, share] of Object.entries(SHARE)) {
+    const files = groups().map((group) => join(group, name));
+    for (const file of files.filter((each) => existsSync(each))) writeFileSync(file, share);
   }
 }
 
