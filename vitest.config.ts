@@ -2,15 +2,20 @@ import { defineConfig } from "vitest/config";
 
 // Projects, because they share nothing: `unit` is pure and fast, `integration` has a real API server and plays the
 // kubelet and Ray, `image` builds the container image and runs what is in it, `e2e` runs real Ray processes one scenario
-// at a time.
+// at a time, `cluster` has a real node, for two at a time.
 export default defineConfig({
   test: {
+    // Until a cluster that the tests brought up is down again.
+    teardownTimeout: 120_000,
     projects: [
       {
         test: {
           name: "unit",
           include: ["src/**/*.test.ts", "test/**/*.test.ts", "hack/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "test/integration/**", "test/e2e/**", "test/image/**"],
+          exclude: [
+            "**/node_modules/**",
+            ...["integration", "image", "e2e", "cluster"].map((name) => `test/${name}/**`),
+          ],
           pool: "threads",
           isolate: false,
           testTimeout: 30_000,
@@ -51,6 +56,33 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 900_000,
+        },
+      },
+      {
+        test: {
+          name: "cluster",
+          include: ["test/cluster/**/*.test.ts"],
+          exclude: ["test/cluster/rights.test.ts"],
+          // The one-node cluster that the scenarios share, and the operator on it.
+          globalSetup: ["test/cluster/setup.ts"],
+          disableConsoleIntercept: true,
+          pool: "forks",
+          // A Ray takes half a minute of CPU to start, and the machine has to do all else, too.
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+          testTimeout: 600_000,
+          hookTimeout: 300_000,
+        },
+      },
+      {
+        test: {
+          name: "cluster-rights",
+          include: ["test/cluster/rights.test.ts"],
+          disableConsoleIntercept: true,
+          pool: "forks",
+          maxWorkers: 1,
+          // What the operator was seen asking for, after all the scenarios.
+          sequence: { groupOrder: 2 },
         },
       },
     ],

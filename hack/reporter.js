@@ -3,6 +3,11 @@
 import { writeFileSync } from "node:fs";
 
 export default class SummaryReporter {
+  /** Scenarios on the one-node cluster take minutes, and two run at a time: each tells when it begins, too. */
+  onTestCaseReady({ project, fullName, options }) {
+    if (project.name === "cluster" && options.mode !== "skip") console.log(`[cluster] ${fullName} …`);
+  }
+
   onTestRunEnd(modules, unhandledErrors) {
     const report = { passed: 0, failed: 0, failures: [], skipped: [] };
     const fail = (name) => {

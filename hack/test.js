@@ -1,16 +1,17 @@
-// `npm test`: lint, types, unit tests, faults explored, tests on a real API server, of the container image and with a real
-// Ray, then one summary.
+// `npm test`: lint, types, unit tests, faults explored, tests on a real API server, of the container image, with a real Ray,
+// and on a real node; then one summary.
 //
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
 // `node hack/test.js unit lint` runs only these steps. The tests on a real API server take a Go toolchain and, the first
-// time, ten minutes of building; where there is no Go the step is skipped. `RAYKEEPER_SIM_SECONDS` is how long faults are
-// explored; what there was no time for is told.
+// time, ten minutes of building; those on a one-node cluster take root, too, and as long again. Where that is missing the
+// step is skipped. `RAYKEEPER_SIM_SECONDS` is how long faults are explored; what there was no time for is told.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { watchParent } from "../bin/parentWatch.js";
+import { whyNoCluster } from "./cluster/requirements.js";
 import { whyNot as whyNoImage } from "./image/build.js";
 import { found, whyNot } from "./kubernetes/build.js";
 
@@ -38,9 +39,11 @@ const STEPS = {
   integration: vitest("integration", "verbose"),
   image: vitest("image", "verbose"),
   e2e: vitest("e2e", "verbose"),
+  // The scenarios, then what the operator was seen asking the API server for meanwhile.
+  cluster: vitest("cluster*", "verbose"),
 };
 /** Steps that not every machine can run, and what says why this one cannot. A step that is left out counts as skipped. */
-const OBSTACLES = { integration: whyNot, image: whyNoImage };
+const OBSTACLES = { integration: whyNot, image: whyNoImage, cluster: whyNoCluster };
 
 const wanted = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(STEPS);
 const unknown = wanted.filter((name) => !(name in STEPS));
