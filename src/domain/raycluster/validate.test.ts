@@ -64,10 +64,14 @@ describe("a RayCluster", () => {
     [
       "resources given twice",
       head({ resources: { CPU: "1" }, rayStartParams: { "num-cpus": "1" } }),
-      /resources: .*num-cpus/,
+      /resources: resource fields should not be set in both rayStartParams and Resources for Head group.*num-cpus/,
     ],
     ["resources that are no amounts", head({ resources: { CPU: "many" } }), /resources\[CPU\]: "many"/],
-    ["labels as a start parameter", head({ rayStartParams: { labels: "a=b" } }), /rayStartParams\.labels/],
+    [
+      "labels as a start parameter",
+      head({ rayStartParams: { labels: "a=b" } }),
+      /rayStartParams\.labels: rayStartParams\['labels'\] is not supported for Head group/,
+    ],
     ["labels that are none", workers({ labels: { "a b": "c" } }), /labels: "a b"/],
     ["label values that are none", workers({ labels: { a: "-" } }), /labels\[a\]: "-"/],
     [
@@ -88,6 +92,13 @@ describe("a RayCluster", () => {
     ["a user name for Redis", head({ rayStartParams: { "redis-username": "u" } }), /redis-username/],
   ])("with %s is refused", (_, spec, words) => {
     expect(said(rayCluster(spec))).toEqual([expect.stringMatching(words)]);
+  });
+
+  it("may have a worker group suspended only where the gate is on", () => {
+    const suspended = rayCluster(workers({ suspend: true }));
+    expect(said(suspended)).toEqual([]);
+    const off = rayClusterViolations(suspended, { ...defaultSettings, deletionPolicy: false });
+    expect(off.map(({ at }) => at)).toEqual(["spec.workerGroupSpecs[0].suspend"]);
   });
 
   it.each([

@@ -176,6 +176,8 @@ const specRules: readonly Rule<RayClusterSpec>[] = [
 ];
 
 type Group = HeadGroupSpec | WorkerGroupSpec;
+/** As KubeRay calls it. */
+const called = (group: Group): string => ("groupName" in group ? group.groupName : "Head");
 
 /** What holds for the head's group and for each group of workers. */
 const groupRules: readonly Rule<Group>[] = [
@@ -195,15 +197,17 @@ const groupRules: readonly Rule<Group>[] = [
   },
   {
     name: "resources-given-once",
-    find: ({ resources = {}, rayStartParams = {} }) => {
+    kuberay: "prefixed",
+    find: (group) => {
+      const { resources = {}, rayStartParams = {} } = group;
       const both = ["num-cpus", "num-gpus", "memory", "resources"].filter((param) => param in rayStartParams);
       return Object.keys(resources).length === 0 || both.length === 0
         ? []
         : [
             {
               at: "resources",
-              text: `cannot be used together with rayStartParams ${both.join(", ")}`,
-              remedy: "keep one of the two",
+              text: `resource fields should not be set in both rayStartParams and Resources for ${called(group)} group; please use only one`,
+              remedy: `remove this, or rayStartParams ${both.join(", ")}`,
             },
           ];
     },
@@ -221,10 +225,17 @@ const groupRules: readonly Rule<Group>[] = [
   },
   {
     name: "labels-not-in-start-parameters",
-    at: "rayStartParams.labels",
-    broken: ({ rayStartParams = {} }) => "labels" in rayStartParams,
-    text: "labels are not given to Ray as a start parameter",
-    remedy: "set the group's labels field instead",
+    kuberay: "prefixed",
+    find: (group) =>
+      "labels" in (group.rayStartParams ?? {})
+        ? [
+            {
+              at: "rayStartParams.labels",
+              text: `rayStartParams['labels'] is not supported for ${called(group)} group; please use the top-level Labels field instead`,
+              remedy: "move them to the group's labels field",
+            },
+          ]
+        : [],
   },
   {
     name: "label-keys-valid",
@@ -341,6 +352,20 @@ const workerRules: readonly Rule<WorkerGroup>[] = [
               "minReplicas",
               `${minReplicas} is larger than maxReplicas, ${maxReplicas}`,
               "lower it, or raise maxReplicas",
+            ),
+          ],
+  },
+  {
+    name: "group-suspend-needs-gate",
+    kuberay: "prefixed",
+    find: ({ group }, { deletionPolicy }) =>
+      group.suspend !== true || deletionPolicy
+        ? []
+        : [
+            say(
+              "suspend",
+              `worker group ${group.groupName} can be suspended only when the RayJobDeletionPolicy feature gate is enabled`,
+              "remove it, or have the operator's administrator switch the gate on",
             ),
           ],
   },
