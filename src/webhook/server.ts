@@ -60,7 +60,7 @@ export function serveWebhook(options: WebhookOptions): Webhook {
     server = createServer({ cert, key, minVersion: "TLSv1.2" }, (request, response) =>
       respond(options, request, response, () => leaving, underWay),
     );
-    server.once("error", (error) => {
+    server.on("error", (error) => {
       log.error({ error: describe(error), address: options.address }, "the webhook cannot listen");
       reject(error);
     });

@@ -1,4 +1,10 @@
 /** The webhook as a real API server asks it: verdicts, certificates that are replaced meanwhile, and nobody at home. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
 import type { KubeObject } from "../../src/api/object.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
@@ -17,12 +23,13 @@ import {
 import type { KubeResponse } from "../../src/machinery/kube/transport.ts";
 import { silent } from "../../src/machinery/logger.ts";
 import { noMetrics } from "../../src/machinery/metrics.ts";
-import { issue } from "../../src/machinery/x509.ts";
+import { type Certificate, issue } from "../../src/machinery/x509.ts";
 import { webhookConfiguration } from "../../src/webhook/configuration.ts";
 import { CertificateKeeper, configurationName } from "../../src/webhook/keeper.ts";
 import { certificatesOf, LIFETIMES, type Lifetimes } from "../../src/webhook/keyRing.ts";
 import { serveWebhook, type Webhook } from "../../src/webhook/server.ts";
 import { rayCluster, rayJob } from "../support/manifests.ts";
+import { temporaryFolder } from "./controlPlane.ts";
 
 const NAMESPACE = "webhook";
 const NAME = "hook";
@@ -275,5 +282,67 @@ describe("the certificates", () => {
       ),
     );
     expect(new Set(shown)).toEqual(new Set([text("tls.crt")]));
+  });
+});
+
+describe("the operator's process", () => {
+  it("serves the webhook with a mounted certificate, follows its renewal, and ends in good order", async () => {
+    const folder = await temporaryFolder("webhook");
+    const span = { from: realClock.now() - 60_000, until: realClock.now() + 3_600_000 };
+    const [first, second] = ["first", "second"].map((commonName) => issue({ commonName, use: "authority", ...span }));
+    const mount = (authority: Certificate) => {
+      const pair = issue({ commonName: "hook", use: "server", addresses: ["127.0.0.1"], ...span }, authority);
+      writeFileSync(join(folder, "tls.crt"), pair.certificate);
+      writeFileSync(join(folder, "tls.key"), pair.key);
+    };
+    const base64 = (authority: Certificate) => Buffer.from(authority.certificate).toString("base64");
+    mount(first!);
+    const main = fileURLToPath(new URL("../../src/main.ts", import.meta.url));
+    const flags = ["--metrics-addr=0", "--health-probe-bind-address=0", `--watch-namespace=${NAMESPACE}`];
+    const operator = spawn(
+      "setpriv",
+      [
+        ...["--pdeathsig", "KILL", process.execPath, main, "operator", "--enable-leader-election=false"],
+        ...["--kubeconfig", inject("controlPlane"), ...flags],
+      ],
+      {
+        stdio: ["ignore", "pipe", "inherit"],
+        env: {
+          ...process.env,
+          ENABLE_WEBHOOKS: "true",
+          RAYKEEPER_WEBHOOK_ADDRESS: "127.0.0.1:0",
+          RAYKEEPER_WEBHOOK_CERT_DIR: folder,
+        },
+      },
+    );
+    const ended = once(operator, "exit");
+    let port = 0;
+    for await (const line of createInterface({ input: operator.stdout })) {
+      const entry = JSON.parse(line) as { msg?: string; port?: number };
+      if (entry.msg === "the webhook listens") {
+        port = entry.port!;
+        break;
+      }
+    }
+    operator.stdout.resume();
+    await configure(port, base64(first!));
+    const refused = await eventually(
+      () => post(fresh(INVALID)),
+      ({ status }) => status === 422,
+    );
+    expect(messageOf(refused)).toContain("spec.jobId");
+
+    mount(second!);
+    await client.delete(configurations, undefined, WHERE);
+    await configure(port, base64(second!));
+    const renewed = await eventually(
+      () => post(fresh(INVALID)),
+      ({ status, body }) => status === 422 && JSON.stringify(body).includes("denied"),
+    );
+    expect(renewed.status, messageOf(renewed)).toBe(422);
+
+    operator.kill("SIGTERM");
+    expect(await ended).toEqual([0, null]);
+    rmSync(folder, { recursive: true, force: true });
   });
 });
