@@ -77,8 +77,9 @@ export class Disposal {
     const matching = (spec.deletionStrategy?.deletionRules ?? []).filter(
       (rule) =>
         rule.policy === policy &&
-        (rule.condition.jobStatus === status.jobStatus ||
-          rule.condition.jobDeploymentStatus === status.jobDeploymentStatus),
+        (rule.condition.jobDeploymentStatus === undefined
+          ? rule.condition.jobStatus === status.jobStatus
+          : rule.condition.jobDeploymentStatus === status.jobDeploymentStatus),
     );
     const from = matching.map(({ condition }) => Date.parse(status.endTime ?? "") + (condition.ttlSeconds ?? 0) * 1000);
     return from.length > 0 ? Math.min(...from) : undefined;

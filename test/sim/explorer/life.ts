@@ -629,7 +629,11 @@ export class Life implements Surroundings {
     const storage = this.world.kube.storage;
     const { status } = this.#job ?? {};
     const left = ["ray.io/rayclusters", "/pods", "/services", "batch/jobs"].flatMap((resource) =>
-      storage.all(resource).map(({ kind, metadata }) => `${kind} ${nameless(metadata.name)}`),
+      storage
+        .all(resource)
+        // A convenience while the job runs: one that could not be made by its end is not made any more.
+        .filter(({ metadata }) => metadata.name !== "demo-head-svc")
+        .map(({ kind, metadata }) => `${kind} ${nameless(metadata.name)}`),
     );
     return JSON.stringify({
       phase: this.#job ? (status?.jobDeploymentStatus ?? "") : "gone",
@@ -639,8 +643,9 @@ export class Life implements Surroundings {
       failed: status?.failed,
       attempts: status?.attempts?.map(({ number, jobStatus, reason }) => [number, jobStatus, reason]),
       conditions: status?.conditions?.map(({ type, status: holds }) => `${type}=${holds}`).sort(),
-      left,
-      submissions: this.world.submissions.length,
+      left: left.sort(),
+      // When all is gone, it is the same whatever came before: no state tells of it.
+      submissions: this.#job && this.world.submissions.length,
     });
   }
 
