@@ -208,7 +208,9 @@ describe("a real API server takes it without a word of warning:", () => {
   async function namespaces(objects: readonly KubeObject[]): Promise<void> {
     for (const name of new Set(objects.map(({ metadata }) => metadata.namespace))) {
       if (!name) continue;
-      await transport.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name } } });
+      // Warns of what the strictest of the Pod security standards forbids, too.
+      const metadata = { name, labels: { "pod-security.kubernetes.io/warn": "restricted" } };
+      await transport.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata } });
     }
   }
 
