@@ -49,7 +49,7 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
   }
   const { due, nextAt } = stageNow(disposalOf(job.spec, status, observed.settings, isSelected(record)), status, now);
   if (due?.policy === "DeleteSelf") {
-    const why = `the job is over, and ${due.field} has come`;
+    const why = `the job is over, and its time by ${due.field} has passed`;
     const effect: Effect<RayCommand> = { do: "delete", ref: refOf("RayJob", job), propagation: "Background", why };
     return { summary: why, effects: [effect], events: [] };
   }
