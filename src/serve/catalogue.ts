@@ -63,7 +63,7 @@ export const RAY_METRICS = {
   raykeeper_rayjob_kept_pods: {
     type: "gauge",
     labels: ["namespace"],
-    help: "Pods that RayJobs keep after their end, because nothing was said to delete them.",
+    help: "Pods that RayJobs keep after their end: for good, or until a time-to-live has passed.",
   },
   controller_runtime_webhook_requests_total: {
     type: "counter",

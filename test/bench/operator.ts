@@ -182,6 +182,8 @@ async function world(folder: string) {
       response.destroy();
     }
   });
+  // As Ray's.
+  dashboards.keepAliveTimeout = 75_000;
   await once(dashboards.listen(0, "127.0.0.1"), "listening");
   const kubeconfig = join(folder, "kubeconfig");
   writeFileSync(
@@ -215,7 +217,7 @@ async function world(folder: string) {
         wake = more.resolve;
         if (number < count && number < so.size + AT_A_TIME) await act(number++);
         else if (so.size < count) await more.promise;
-        if (so.size % 100 === 0) process.stderr.write(`\r${so.size} of ${count} ${what}   `);
+        if (number % 100 === 0) process.stderr.write(`\r${so.size} of ${count} ${what}   `);
       }
     },
     async close() {

@@ -153,7 +153,7 @@ function run(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Ste
   const work = creates.length + deletes.length + others.length;
   const summary =
     work === 0
-      ? "Nothing to do."
+      ? "Its Pods and Services are as they shall be."
       : `Makes ${creates.length} Pods, deletes ${deletes.length}, and writes ${others.length} other objects.`;
   return { summary, plan };
 }
