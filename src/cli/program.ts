@@ -10,6 +10,7 @@ import type { CrdsOptions } from "./crds.ts";
 import type { ExplainOptions } from "./explain.ts";
 import { describeFailure } from "./failure.ts";
 import type { LocalOptions } from "./local.ts";
+import type { MigrateOptions } from "./migrate.ts";
 import type { OperatorOptions } from "./operator.ts";
 import type { RunOptions } from "./run.ts";
 import { type Ending, listenForEnd } from "./signals.ts";
@@ -167,12 +168,29 @@ export function program(done: (code: number) => void, end: () => Ending): Comman
     .option("--context <name>", "context of the kubeconfig, instead of the current one")
     .action(async (options: CrdsOptions) => done(await (await import("./crds.ts")).crdsCommand(options, end())));
 
+  const migrate = root
+    .command("migrate")
+    .summary("before Raykeeper takes over from KubeRay: check")
+    .description("For a cluster on which KubeRay runs. docs/migrate.md tells how to take over, and how to go back.");
+  migrate
+    .command("check")
+    .summary("tell what would become of each RayJob and RayCluster")
+    .description(
+      "Lists the RayJobs and RayClusters of a cluster, and what would become of each if Raykeeper took over now. Only reads.\n\n" +
+        "Exit code: 0 nothing is in the way, 1 there is something to look at, 2 it could not be read.",
+    )
+    .option("-n, --namespace <name>", "one namespace, instead of all")
+    .option("--context <name>", "context of the kubeconfig, instead of the current one")
+    .option("--kubeconfig <path>", "kubeconfig, instead of $KUBECONFIG or ~/.kube/config")
+    .addOption(new Option("-o, --output <format>", "for programs").choices(["json"]))
+    .action(async (options: MigrateOptions) => done(await (await import("./migrate.ts")).migrateCheck(options)));
+
   root
     .command("version")
     .summary("print the version")
     .action(() => version());
   // Subcommands inherit neither of these by themselves.
-  for (const command of [...root.commands, ...local.commands]) {
+  for (const command of [...root.commands, ...local.commands, ...migrate.commands]) {
     command.exitOverride().showHelpAfterError("(add --help for help)");
   }
   return root;

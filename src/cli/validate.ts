@@ -199,7 +199,7 @@ function asText({ objects, skipped }: Judgement): string {
     return [
       ...object.errors.map((one) => told("error", one)),
       ...object.warnings.map((one) => told("warning", one)),
-      `${object.file}:${object.line}: ${object.kind} ${object.name || "without a name"} is ${verdictOn(object)}`,
+      `${object.file}:${object.line}: ${object.kind} ${object.namespace ? `${object.namespace}/` : ""}${object.name || "without a name"} is ${verdictOn(object)}`,
     ];
   });
   const others = skipped.map(({ file, line, kind }) => `${file}:${line}: ${kind} was not looked at`);

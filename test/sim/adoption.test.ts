@@ -180,3 +180,33 @@ it.each([
   expect(await w.get(pods, `${CLUSTER}-head`)).toBeUndefined();
   expect(w.submissions).toHaveLength(2);
 });
+
+it("a RayJob that went back to KubeRay and comes again is known by the label of its cluster, and nothing of it is touched", async () => {
+  const w = new World({ job: () => succeeds(60_000) });
+  worlds.push(w);
+  const first = w.start();
+  await w.client.create(rayJobs, rayJob());
+  await w.untilPhase("Running");
+  await w.client.patch(rayJobs, "default", "demo", { spec: { suspend: true } });
+  await w.untilPhase("Suspended");
+  await w.client.patch(rayJobs, "default", "demo", { spec: { suspend: false } });
+  await w.untilPhase("Running");
+  await w.clock.advance(3000);
+  await first.operator.stop();
+  // KubeRay writes the whole status, and knows no such fields.
+  const lost = { attempts: null, executionAttempt: null, conditions: null };
+  await w.client.patch(rayJobs, "default", "demo", { status: lost }, { subresource: "status" });
+  w.invariants.violations.splice(0);
+  const before = (await w.list(pods)).map(({ metadata }) => metadata.uid);
+  const submitted = w.submissions.length;
+  w.start();
+  await w.clock.advance(20_000);
+  expect((await w.list(pods)).map(({ metadata }) => metadata.uid)).toEqual(before);
+  const { status } = await w.untilPhase("Complete", "demo", 400_000);
+  expect(status).toMatchObject({ executionAttempt: 1, succeeded: 1, failed: 0 });
+  expect(status?.attempts?.map(({ number }) => number)).toEqual([1]);
+  expect(w.submissions).toHaveLength(submitted);
+  // The model of Kueue has not seen the number come back.
+  const { violations } = w.invariants;
+  violations.push(...violations.splice(0).filter((each) => !each.includes("Kueue saw the Pods")));
+});

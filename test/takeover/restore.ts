@@ -33,11 +33,15 @@ export function recorded(name: string, namespace: string, now: number): Recordin
   const original = readFileSync(new URL(`${name}.yaml`, folder), "utf8");
   const latest = Math.max(...[...original.matchAll(TIME)].map(([time]) => Date.parse(time)));
   const text = original.replaceAll(TIME, (time) => toWire(Date.parse(time) - latest + now));
-  return parse(
+  const whole = parse(
     text
       .replaceAll(`namespace: ${name}\n`, `namespace: ${namespace}\n`)
       .replaceAll(`.${name}.svc.`, `.${namespace}.svc.`),
   ) as Recording;
+  // What was about to be collected, its owner gone, would be so at once.
+  const uids = new Set(whole.objects.map(({ metadata }) => metadata.uid));
+  const isOwned = ({ metadata: { ownerReferences = [] } }: Any) => ownerReferences.every(({ uid }) => uids.has(uid));
+  return { ...whole, objects: whole.objects.filter(isOwned) };
 }
 
 /** Owners before what they own. */
@@ -47,7 +51,7 @@ const ORDER = ["ServiceAccount", "RayJob", "RayCluster", "Service", "Job", "Pod"
 export async function restore(
   client: KubeClient,
   { objects }: Recording,
-  settled: () => Promise<void>,
+  settled: () => Promise<unknown>,
 ): Promise<ReadonlyMap<string, Stored>> {
   const known = objects
     .filter(({ kind = "" }) => ORDER.includes(kind))

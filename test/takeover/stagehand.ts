@@ -22,12 +22,14 @@ import { Informer } from "../../src/machinery/kube/informer.ts";
 import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import { leases, services } from "../../src/machinery/kube/resources.ts";
 import type { Transport } from "../../src/machinery/kube/transport.ts";
+import type { RayTransport } from "../../src/ray/transport.ts";
 import { type ControlPlane, startControlPlane } from "../integration/controlPlane.ts";
 import { FakeKubelet, type PodBehaviour } from "../sim/fakeKubelet.ts";
 import { FakeRay, type JobScript, runsForEver } from "../sim/fakeRay.ts";
 import { hasOwnCommand, runSubmitter } from "../sim/fakeSubmitter.ts";
 
 const swift: PodBehaviour = { schedule: 20, start: 50, ready: 150, terminate: 200 };
+const POD_ITSELF = "pod:";
 const DOMAIN = "cluster.local";
 
 /** What is played in a namespace. */
@@ -182,9 +184,14 @@ export class Stagehand {
       sidecar
         ? this.kubelet.endContainer(pod.metadata.uid, SUBMITTER_CONTAINER, { exitCode })
         : this.kubelet.end(pod.metadata.uid, { exitCode });
+    // Within a Pod the dashboard's address is the same in all: it is this Pod's that is meant.
+    const within: RayTransport = {
+      request: (request) =>
+        this.ray.request(sidecar ? { ...request, dashboard: `${POD_ITSELF}${pod.metadata.uid}` } : request),
+    };
     try {
       if (!hasOwnCommand(pod)) {
-        await end((await runSubmitter(pod, { boot: 50 }, { clock: realClock, ray: this.ray, signal })).exitCode);
+        await end((await runSubmitter(pod, { boot: 50 }, { clock: realClock, ray: within, signal })).exitCode);
         return;
       }
       const container =
@@ -204,6 +211,7 @@ export class Stagehand {
   }
 
   #headBehind(dashboard: string): string | undefined {
+    if (dashboard.startsWith(POD_ITSELF)) return dashboard.slice(POD_ITSELF.length);
     const [name = "", namespace = ""] = dashboard.split(".");
     const selector = this.#services.store.get(namespace, name)?.spec?.selector;
     if (!selector) return undefined;
@@ -220,7 +228,7 @@ export async function until(
   what: string,
   holds: () => Promise<boolean>,
   log?: string,
-  patience = 400_000,
+  patience = 180_000,
 ): Promise<void> {
   const deadline = Date.now() + patience;
   while (!(await holds())) {
