@@ -7,8 +7,8 @@ import type { SubmitRequest } from "../../src/domain/rayjob/ray.ts";
 import { realClock, sleep } from "../../src/machinery/clock.ts";
 import { pods, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
 import { succeeds } from "../sim/fakeRay.ts";
-import { recorded, restore } from "../takeover/restore.ts";
-import { type Stage, swift, World } from "./world.ts";
+import { type Recording, recorded, restore } from "../takeover/restore.ts";
+import { DOMAIN, type Stage, swift, World } from "./world.ts";
 
 const RUNNING = ["running-k8s-job", "running-http", "running-own-id", "running-selected", "running-second-attempt"];
 const AT_REST = ["suspended", "complete-kept", "failed-deadline", "cluster-ready", "waiting"];
@@ -27,7 +27,8 @@ afterAll(() => world?.close());
 async function underKubeRay(name: string): Promise<void> {
   const jobs = RUNNING.includes(name) ? [succeeds(Number.POSITIVE_INFINITY, 0)] : [succeeds(0, 0)];
   const stage = await world.stage({ jobs: [...jobs, ...jobs], pod: () => swift });
-  const recording = recorded(name, stage.namespace, Date.now());
+  const text = JSON.stringify(recorded(name, stage.namespace, Date.now()));
+  const recording = JSON.parse(text.replaceAll(".svc.cluster.local", `.svc.${DOMAIN}`)) as Recording;
   const count = recording.objects.filter(({ kind }) => kind === "Pod").length;
   const made = await restore(world.client, recording, () =>
     stage.until("KubeRay's Pods run", () => {

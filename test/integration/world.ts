@@ -46,7 +46,7 @@ import { History } from "./history.ts";
 import { denied, endOf, type Request, requestsIn } from "./identity.ts";
 
 /** No name server knows it: test/integration/dashboards.js leads there. */
-const DOMAIN = "cluster.test";
+export const DOMAIN = "cluster.test";
 /** Where the lease is, as the kubeconfig names no namespace. */
 const OPERATORS_NAMESPACE = "default";
 
