@@ -24,7 +24,8 @@ let client: KubeClient;
 beforeAll(async () => {
   controlPlane = await startControlPlane();
   transport = new HttpTransport(loadKubeconfig(controlPlane.kubeconfig));
-  client = new KubeClient(transport);
+  // The server takes its time over definitions of this size where the machine does much else.
+  client = new KubeClient(transport, { writeTimeout: 120_000, readTimeout: 120_000 });
 });
 afterAll(async () => {
   await transport?.close();
@@ -94,7 +95,7 @@ it("an operator waits for its CRDs, tells so in its log and /readyz, and ends wh
     );
   const until = async (what: string, holds: () => Promise<boolean>) => {
     for (let tries = 0; !(await holds()); tries++) {
-      if (tries > 300 || operator.exitCode !== null) throw new Error(`never ${what}:\n${log}\n${await readyz()}`);
+      if (tries > 600 || operator.exitCode !== null) throw new Error(`never ${what}:\n${log}\n${await readyz()}`);
       await sleep(realClock, 200);
     }
   };
@@ -127,6 +128,6 @@ it("an operator waits for its CRDs, tells so in its log and /readyz, and ends wh
     expect(tries).toBeLessThan(50);
     await sleep(realClock, 100);
   }
-});
+}, 600_000);
 
 const statusOf = async (name: string) => (await client.get<RayJob>(rayJobs, "default", name)).status;
