@@ -84,7 +84,7 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
     ["a value that does not exist", ["replica=2"], "additional properties 'replica' not allowed"],
     ["a value of the wrong kind", ["replicas=two"], "at '/replicas': got string, want integer"],
     ["KubeRay's image", ["image.repository=quay.io/kuberay/operator"], "is KubeRay's image. Leave"],
-    ["a tag of KubeRay's image", ["image.tag=v1.4.2"], "Leave image.tag out."],
+    ["a tag of KubeRay's image", ["image.tag=v1.4.2"], "Leave image.tag out, or where"],
     ["replicas that would all act", ["replicas=2", "leaderElectionEnabled=false"], "need leaderElectionEnabled"],
     ["a batch scheduler", ["batchScheduler.name=volcano"], "batch schedulers are not supported yet; remove it"],
     ["the old way to choose one", ["batchScheduler.enabled=true"], "batch schedulers are not supported yet; remove it"],

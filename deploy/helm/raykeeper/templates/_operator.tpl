@@ -39,6 +39,7 @@ use-kubernetes-proxy: {{ .Values.useKubernetesProxy | default false }}
 {{- end }}
 {{- end }}
 
+{{- /* The same, with what only a file can have: a flag's name in camel case is the field's, save for --log-file-path. */ -}}
 {{- define "raykeeper.configuration" -}}
 {{- $fields := dict "apiVersion" "config.ray.io/v1alpha1" "kind" "Configuration" }}
 {{- range $flag, $value := include "raykeeper.choices" . | fromYaml }}
@@ -57,6 +58,7 @@ use-kubernetes-proxy: {{ .Values.useKubernetesProxy | default false }}
 {{- toYaml $fields }}
 {{- end }}
 
+{{- /* A list, empty without the webhook. */ -}}
 {{- define "raykeeper.webhook.env" -}}
 {{- if .Values.webhook.enabled }}
 - name: ENABLE_WEBHOOKS

@@ -10,9 +10,9 @@ only when the one that runs has been replaced. A value that is at its default is
 {{- end }}
 {{- with .Values.image }}
 {{- if hasSuffix "kuberay/operator" .repository }}
-{{- $said = append $said (printf "image.repository %s is KubeRay's image. Leave image.repository and image.tag out." .repository) }}
+{{- $said = append $said (printf "image.repository %s is KubeRay's image. Leave image.repository and image.tag out, or where a release brings them along: --set image.repository=docker.io/raykeeper/raykeeper,image.tag=" .repository) }}
 {{- else if and (hasSuffix "raykeeper/raykeeper" .repository) (or (regexMatch "^v[0-9]" (toString .tag)) (eq (toString .tag) "nightly")) }}
-{{- $said = append $said (printf "image.tag %v is a tag of KubeRay's image. Leave image.tag out." .tag) }}
+{{- $said = append $said (printf "image.tag %v is a tag of KubeRay's image. Leave image.tag out, or where a release brings it along: --set image.tag=" .tag) }}
 {{- end }}
 {{- end }}
 {{- if and (gt (int .Values.replicas) 1) (not .Values.leaderElectionEnabled) }}
