@@ -4,6 +4,7 @@ import { GATES } from "./config/gates.ts";
 import { VARIABLES } from "./config/variables.ts";
 import { type ConfigError, type ConfigSources, configFrom } from "./config.ts";
 import { defaultSettings } from "./domain/settings.ts";
+import { WEBHOOK } from "./permissions.ts";
 
 const problems = (sources: ConfigSources): readonly string[] => {
   try {
@@ -247,6 +248,8 @@ describe("a choice whose feature is not built", () => {
 
   it("serves the webhook as KubeRay does, and elsewhere by variables of its own", () => {
     expect(configFrom({ env: {} }).webhook).toBeUndefined();
+    // The name that the rights are bound to, where nobody chooses another.
+    expect(configFrom({ env: { ENABLE_WEBHOOKS: "true" } }).webhook?.name).toBe(WEBHOOK);
     expect(configFrom({ env: { ENABLE_WEBHOOKS: "true", RAYKEEPER_WEBHOOK_NAME: "mine" } }).webhook).toEqual({
       name: "mine",
       address: ":9443",

@@ -71,7 +71,7 @@ export function turned(ring: KeyRing | undefined, around: Circumstances, now: nu
 export function succeeded(ring: KeyRing, around: Circumstances, now: number): KeyRing {
   if (hasEnded(ring.authority, now)) return begin(ring, around, now);
   const next = newAuthority(around, now);
-  return { ...ring, next, trusted: [ring.authority.certificate, next.certificate] };
+  return { ...ring, next, trusted: [...ring.trusted, next.certificate] };
 }
 
 /** No authority that anybody could trust. */
