@@ -99,7 +99,7 @@ scenario(
       );
       const [record] = failed.status!.attempts!;
       expect(record).toMatchObject({ number: 0, jobStatus: "FAILED", reason: "AppFailed" });
-      expect(record!.message).toContain(head.metadata.name);
+      expect(record!.message).toContain(`${head.metadata.name} is being deleted (EvictionByEvictionAPI`);
       const seconds = Math.ceil((Date.parse(record!.endTime!) - began) / 1000);
       seen(`attempt 0 failed within ${seconds} s of the drain: ${record!.message}`);
       const waiting = await cluster.status("drained", "attempt 1 to say what it waits for", (status) => {

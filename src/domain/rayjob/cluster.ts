@@ -308,6 +308,7 @@ function endOf(pod: Pod): string | undefined {
   const status = rayContainer(pod);
   const ended = status?.state?.terminated ?? status?.lastState?.terminated;
   const parts = [
+    disruptionOf(pod),
     pod.status?.reason ? `${pod.status.reason}${pod.status.message ? `: ${pod.status.message}` : ""}` : undefined,
     ended
       ? `container ${status?.name} ended with ${ended.reason ?? "no reason"}, exit code ${ended.exitCode}${
@@ -316,6 +317,13 @@ function endOf(pod: Pod): string | undefined {
       : undefined,
   ].filter((part) => part !== undefined);
   return parts.length > 0 ? parts.join("; ") : undefined;
+}
+
+/** Who has it end, where Kubernetes does: a drain, a scheduler that needs the room, a taint. kubelet has its own words. */
+function disruptionOf({ status }: Pod): string | undefined {
+  const disruption = status?.conditions?.find(({ type, status: is }) => type === "DisruptionTarget" && is === "True");
+  if (!disruption?.reason || status?.reason) return undefined;
+  return disruption.message ? `${disruption.reason}: ${disruption.message}` : disruption.reason;
 }
 
 /** The RayJob's copy of the cluster's status; kept as it is while nothing a reader acts on has changed. */
