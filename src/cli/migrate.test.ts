@@ -43,7 +43,12 @@ it.each([
     "false runs on where it is, and gets the verdict that Ray gives; another attempt would be refused: ",
   ],
   ["a job that is over, with such a field", autoscaling, "Complete", "true is over"],
-  ["a job that waits for its user", { submissionMode: "InteractiveMode" }, "Waiting", "false is left alone"],
+  [
+    "a job that waits for its user",
+    { submissionMode: "InteractiveMode" },
+    "Waiting",
+    "true goes on waiting for spec.jobId",
+  ],
 ] as const)("%s", async (_, spec, phase, expected) => {
   const [line] = await told(rayJob(spec as Partial<RayJobSpec>), phase && { jobDeploymentStatus: phase });
   expect(line).toContain(expected);

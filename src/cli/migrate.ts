@@ -93,7 +93,7 @@ const BY_PHASE: Readonly<Record<JobDeploymentStatus, string>> = {
   "": "begins",
   Initializing: "goes on with the RayCluster and the names that it has",
   Running: "runs on where it is, and gets the verdict that Ray gives",
-  Waiting: "is left alone; it ends by suspension or deadline, as InteractiveMode is not supported yet",
+  Waiting: "goes on waiting for spec.jobId",
   Suspending: "the suspension is carried through",
   Suspended: "stays suspended",
   Retrying: "the next attempt begins when the last one is gone",
@@ -112,7 +112,7 @@ function jobProspect(job: Stored<RayJob>): Prospect {
   if (job.metadata.deletionTimestamp) return { ...about, fine: true, what: "the deletion is carried through" };
   const what = BY_PHASE[phase];
   const wrong = rayJobViolations(job, defaultSettings);
-  if (wrong.length === 0 || OVER.includes(phase)) return { ...about, fine: phase !== "Waiting", what };
+  if (wrong.length === 0 || OVER.includes(phase)) return { ...about, fine: true, what };
   if (phase === "ValidationFailed") return { ...about, fine: true, what: "stays refused" };
   if (NOT_BEGUN.includes(phase)) return { ...about, fine: false, what: `would be refused: ${words(wrong)}` };
   return { ...about, fine: false, what: `${what}; another attempt would be refused: ${words(wrong)}` };

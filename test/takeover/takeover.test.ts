@@ -177,15 +177,18 @@ it("initializing: the cluster that KubeRay has made is used, and the job is subm
   expect(w.submissions).toHaveLength(1);
 });
 
-it("waiting (InteractiveMode, which is not built): left alone, and told", async () => {
-  const w = await Takeover.at("waiting");
+it("waiting: goes on waiting for the user, and gets the verdict on the job that he submits and names", async () => {
+  const w = await Takeover.at("waiting", succeeds(20_000));
   w.start();
   await w.clock.advance(LONG);
   await w.expectUntouched();
-  const job = await w.job();
-  expect(job?.status?.jobDeploymentStatus).toBe("Waiting");
-  expect(job?.status?.conditions?.find(({ type }) => type === "SpecValid")).toMatchObject({ status: "False" });
-  expect((await w.events()).join("\n")).toContain("InteractiveMode");
+  expect((await w.job())?.status?.jobDeploymentStatus).toBe("Waiting");
+  const head = w.ray.heads.get((await w.head()).metadata.uid)!;
+  w.ray.give(head, { entrypoint: "the user's", submission_id: "by-hand" } as SubmitRequest);
+  await w.client.patch(rayJobs, "default", "demo", { spec: { jobId: "by-hand" } });
+  const { status } = await w.untilPhase("Complete", "demo", 300_000);
+  expect(status).toMatchObject({ jobId: "by-hand", jobStatus: "SUCCEEDED", executionAttempt: 0 });
+  expect(w.submissions).toHaveLength(1);
 });
 
 it("suspending: carried through, and resumed as another attempt", async () => {
