@@ -88,7 +88,7 @@ describe.each(MODES)("a RayJob that selects a RayCluster, in %s", (submissionMod
     expect(writes.length, writes.join("\n")).toBeLessThanOrEqual(submissionMode === "HTTPMode" ? 6 : 7);
   });
 
-  it("waits for one that does not exist, says so once, and starts when it does (U09)", async () => {
+  it("waits for one that does not exist, says so once, and starts when it does", async () => {
     const w = new World({});
     worlds.push(w);
     const { process } = w.start();

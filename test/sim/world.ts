@@ -28,7 +28,7 @@ import {
   rayJobs,
   services,
 } from "../../src/machinery/kube/resources.ts";
-import { silent } from "../../src/machinery/logger.ts";
+import { type Logger, silent } from "../../src/machinery/logger.ts";
 import { settle, VirtualClock } from "../../src/machinery/virtualClock.ts";
 import type { RayTransport } from "../../src/ray/transport.ts";
 import type { PrometheusMetrics } from "../../src/serve/metrics.ts";
@@ -62,6 +62,7 @@ export interface Start {
   readonly lag?: Lag;
   readonly config?: Config;
   readonly metrics?: PrometheusMetrics;
+  readonly log?: Logger;
   /** Asks first whether the CRDs keep the journal, as the real program does. */
   readonly asks?: boolean;
 }
@@ -121,7 +122,7 @@ export class World {
   }
 
   /** Starts an operator's process. Without leader election unless `config` says otherwise: a successor starts at once. */
-  start({ config = WITHOUT_LEASE, asks = false, metrics, ...meets }: Start = {}): Running {
+  start({ config = WITHOUT_LEASE, asks = false, metrics, log = silent, ...meets }: Start = {}): Running {
     const { transport } = this.kube;
     const process = new Process({ clock: this.clock, transport, ray: this.ray }, meets);
     const passes: PassTrace<RayCommand>[] = [];
@@ -132,7 +133,7 @@ export class World {
       rayTransport: process.rayTransport,
       clock: process.clock,
       config,
-      log: silent,
+      log,
       journal,
       metrics,
       identity: `operator-${this.#started.length}`,

@@ -310,7 +310,7 @@ describe("Pods that fail again and again", () => {
     expect(delay(count)).toBe(seconds(wait));
   });
 
-  it("of one group do not hold up another (defect 11 of KubeRay)", () => {
+  it("of one group do not hold up another", () => {
     const world = up(
       rayCluster({ workerGroupSpecs: [workerGroup(), workerGroup({ groupName: "large", replicas: 1 })] }),
     );
@@ -470,7 +470,7 @@ describe("worker groups", () => {
     expect(world.workers()).toHaveLength(4);
   });
 
-  it("cannot have another group's worker named for deletion, nor the head (defect 9 of KubeRay)", () => {
+  it("cannot have another group's worker named for deletion, nor the head", () => {
     const world = up();
     world.spec({ workerGroupSpecs: [workerGroup({ scaleStrategy: { workersToDelete: ["demo-head"] } })] });
     world.settle();
