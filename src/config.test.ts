@@ -39,7 +39,7 @@ describe("the configuration", () => {
   it("takes flags", () => {
     const flags = {
       "reconcile-concurrency": "8",
-      "watch-namespace": "a, b,",
+      "watch-namespace": "a, b, a,",
       "enable-leader-election": "false",
       qps: "12.5",
       "zap-log-level": "2",
@@ -188,6 +188,12 @@ describe("a mistake in the configuration", () => {
       "a text: write numbers in quotes",
     ],
     ["a label that is a truth", { file: file("defaultPodLabels: {a: true}") }, "true or false in quotes"],
+    ["a label that no Pod could have", { file: file("defaultPodLabels: {team: machine learning}") }, "a map of labels"],
+    [
+      "a namespace that cannot exist",
+      { flags: { "watch-namespace": "team-a,Team_B" } },
+      '--watch-namespace must be names of namespaces, separated by commas, not "team-a,Team_B".',
+    ],
     [
       "a label of the operator's own",
       { file: file("defaultPodLabels: {ray.io/cluster: x}") },

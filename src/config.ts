@@ -123,10 +123,7 @@ export function configFrom({ flags = {}, file, env = {}, submitterProgram = "" }
       ...fromEnvironment,
     },
     reconcileConcurrency: chosen.reconcileConcurrency || 1,
-    watchNamespaces: chosen.watchNamespace
-      .split(",")
-      .map((name) => name.trim())
-      .filter((name) => name !== ""),
+    watchNamespaces: chosen.watchNamespace,
     useKubernetesProxy: chosen.useKubernetesProxy,
     qps: chosen.qps,
     burst: chosen.burst,

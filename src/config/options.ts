@@ -9,8 +9,10 @@ import {
   envVars,
   integer,
   type LogLevel,
+  labels,
   logLevel,
   metadata,
+  namespaces,
   oneOf,
   positive,
   type Reader,
@@ -78,8 +80,8 @@ export const OPTIONS = {
   watchNamespace: option({
     flag: "watch-namespace",
     field: "watchNamespace",
-    read: text,
-    default: "",
+    read: namespaces,
+    default: [],
     what: "namespaces to watch, separated by commas; empty: all",
   }),
   useKubernetesProxy: option({
@@ -219,7 +221,7 @@ export const OPTIONS = {
   }),
   podLabels: option({
     field: "defaultPodLabels",
-    read: metadata,
+    read: labels,
     default: {},
     what: "labels of every head and worker Pod, likewise",
   }),

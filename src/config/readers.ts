@@ -71,6 +71,15 @@ const isMap = (value: unknown): value is Record<string, unknown> =>
 const isName = (value: unknown): value is string =>
   typeof value === "string" && value.length <= 63 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(value);
 
+/** Separated by commas; a namespace that cannot exist would be watched without a word. */
+export const namespaces: Reader<readonly string[]> = (value) => {
+  const names = text(value)
+    .split(",")
+    .map((name) => name.trim())
+    .filter((name) => name !== "");
+  return names.every(isName) ? [...new Set(names)] : wrong("names of namespaces, separated by commas");
+};
+
 /** Absent, and what a template writes where nothing was chosen, is an empty list. */
 const list =
   <T>(expected: string, isOne: (entry: Record<string, unknown>) => boolean): Reader<readonly T[]> =>
@@ -109,4 +118,17 @@ export const metadata: Reader<Readonly<Record<string, string>>> = (value) => {
   return ours === undefined
     ? (value as Record<string, string>)
     : wrong(`a map without "${ours}", which the operator sets itself`);
+};
+
+/** With one that the API server refuses, no Pod of any cluster could be made. */
+export const labels: Reader<Readonly<Record<string, string>>> = (value) => {
+  const read = metadata(value);
+  const bad = Object.values(read).find(
+    (one) => one !== "" && !/^(?!.{64})[A-Za-z0-9]([-._A-Za-z0-9]*[A-Za-z0-9])?$/.test(one),
+  );
+  return bad === undefined
+    ? read
+    : wrong(
+        "a map of labels, whose values are at most 63 letters, digits, -, _ and ., with a letter or digit at both ends",
+      );
 };

@@ -83,6 +83,8 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
   it.each([
     ["a value that does not exist", ["replica=2"], "additional properties 'replica' not allowed"],
     ["a value of the wrong kind", ["replicas=two"], "at '/replicas': got string, want integer"],
+    ["a rate of requests that is none", ["kubeClient.qps=-1"], "at '/kubeClient/qps'"],
+    ["a namespace twice", ["watchNamespace={team-a,team-a}"], "at '/watchNamespace'"],
     ["KubeRay's image", ["image.repository=quay.io/kuberay/operator"], "is KubeRay's image. Leave"],
     ["a tag of KubeRay's image", ["image.tag=v1.4.2"], "Leave image.tag out, or where"],
     ["replicas that would all act", ["replicas=2", "leaderElectionEnabled=false"], "need leaderElectionEnabled"],
