@@ -343,6 +343,8 @@ function pathOf(pod: Pod | undefined, { job }: Subject): string {
 /** A trouble of a Pod, or one of its cluster where there is no Pod to show it. */
 export interface Trouble extends PodProblem {
   readonly pod?: Stored<Pod>;
+  /** What has no Pod to show it, where that is not the cluster. */
+  readonly object?: { readonly kind: string; readonly name: string };
 }
 
 interface TroubleRule {

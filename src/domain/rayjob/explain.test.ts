@@ -805,6 +805,35 @@ describe("a submitter that cannot start", () => {
     expect(texts(said.advice)).toContain("imagePullSecrets");
   });
 
+  it.each([
+    [
+      "the Job",
+      [],
+      { reason: "FailedToCreateRayJobSubmitter", uid: "uid-job" },
+      'Failed to create new Kubernetes Job default/demo: jobs.batch "demo" is forbidden: exceeded quota: q',
+    ],
+    [
+      "its Pod",
+      [submitterJob()],
+      { reason: "FailedCreate", uid: "uid-submitter" },
+      'Error creating: pods "demo-x" is forbidden: exceeded quota: q',
+    ],
+  ])("is told where the API server refuses %s, of which only events tell", (_, jobs, { reason, uid }, note) => {
+    const seen = { ...waits(), jobs };
+    const event = (seconds: string, text: string) => ({
+      ...warning(reason, text, seen.job.metadata.uid),
+      regarding: { uid: uid === "uid-job" ? seen.job.metadata.uid : uid },
+      eventTime: `2026-01-01T12:${seconds}.000000Z`,
+    });
+    const said = explained({ ...seen, events: [event("10:04", note), event("10:03", "an earlier one")] }, "12:10:05");
+    expect(texts(said.waits)).toContain(note);
+    expect(texts(said.waits)).not.toContain("earlier");
+    expect(said.waits[0]).toMatchObject({ kind: "Job", reason });
+    expect(texts(said.advice)).toContain("ResourceQuota");
+    // Of an attempt before this one's submission.
+    expect(texts(explained({ ...seen, events: [event("00:00", note)] }, "12:10:05").waits)).not.toContain(note);
+  });
+
   it("costs no write while the submitter starts, or starts again", () => {
     const failed = { phase: "Failed", containerStatuses: [{ name: "s", state: { terminated: { exitCode: 1 } } }] };
     const pods = [undefined, submitterPod(waiting("ContainerCreating", "")), submitterPod(failed)];

@@ -7,12 +7,12 @@
  * May not: fetch, read a clock, or know anything that only the operator's process knows, such as Ray's last answer.
  * Next: advice.ts for what can be done, timers.ts for what runs out; src/cli/explain.ts gathers and prints.
  */
-import type { Event, Pod } from "../../api/kubernetes.ts";
+import type { Event, Job, Pod } from "../../api/kubernetes.ts";
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, JobDeploymentStatus, RayJobStatus } from "../../api/rayjob.ts";
-import { podProblem } from "../raycluster/explain.ts";
+import { lastSeen, podProblem } from "../raycluster/explain.ts";
 import { isReady } from "../raycluster/observe.ts";
 import { fromWire, type Instant, since } from "../time.ts";
 import { enumerate, leavingSince, NAMED, nameOnNode } from "./absence.ts";
@@ -446,15 +446,31 @@ function podTroubles({ cluster, pods, events }: Seen): readonly Trouble[] {
   });
 }
 
-function submitterTroubles({ submitter, pods, events }: Seen): readonly Trouble[] {
+function submitterTroubles(seen: Seen): readonly Trouble[] {
+  const { submitter, pods, events } = seen;
   const object = "object" in submitter ? submitter.object : undefined;
-  if (!object) return [];
-  return pods
-    .filter((pod) => ownerUID(pod) === object.metadata.uid && !isLeaving(pod))
-    .flatMap((pod) => {
-      const problem = podProblem(pod, events);
-      return problem ? [{ ...problem, pod }] : [];
-    });
+  const own = pods.filter((pod) => object && ownerUID(pod) === object.metadata.uid && !isLeaving(pod));
+  if (own.length === 0) return submitterRefused(seen, object);
+  return own.flatMap((pod) => {
+    const problem = podProblem(pod, events);
+    return problem ? [{ ...problem, pod }] : [];
+  });
+}
+
+/** The API server refused the submitter's Job, or the Job's Pod: that is told by events alone. */
+function submitterRefused({ job, record, submitter, events }: Seen, made: Stored<Job> | undefined): readonly Trouble[] {
+  const start = fromWire(record?.submissionStartTime);
+  if (start === undefined || record?.submissionMode !== "K8sJobMode") return [];
+  if (submitter.is !== "absent" && submitter.is !== "working") return [];
+  const [uid, reason] = made
+    ? [made.metadata.uid, "FailedCreate"]
+    : [job.metadata.uid, "FailedToCreateRayJobSubmitter"];
+  const newest = events
+    .filter((event) => event.regarding?.uid === uid && event.reason === reason)
+    .filter((event) => (fromWire(lastSeen(event)) ?? 0) >= start)
+    .sort((one, other) => lastSeen(one).localeCompare(lastSeen(other)))
+    .at(-1);
+  return newest ? [{ reason, message: newest.note ?? "", object: { kind: "Job", name: job.metadata.name } }] : [];
 }
 
 function rayPods(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): readonly Stored<Pod>[] {
@@ -504,7 +520,7 @@ function asWait(trouble: Trouble): Wait {
         reason,
         text: telling(trouble),
       }
-    : { kind: "RayCluster", name: "", reason, text: telling(trouble) };
+    : { kind: "RayCluster", name: "", ...trouble.object, reason, text: telling(trouble) };
 }
 
 const telling = ({ pod, message }: Trouble): string => (pod ? `Pod ${pod.metadata.name} ${message}.` : message);
