@@ -67,8 +67,9 @@ class Operator {
       `--health-probe-bind-address=127.0.0.1:${port + 1}`,
     ];
     const child = spawn(
-      process.execPath,
+      "setpriv",
       [
+        ...["--pdeathsig", "KILL", process.execPath],
         ...(HEAP ? [`--max-old-space-size=${HEAP}`] : []),
         "--import",
         hook,
