@@ -194,7 +194,7 @@ it("a RayJob that is suspended is not looked at again and again", async () => {
   expect(passes.length).toBe(before);
 });
 
-describe("what the API server refuses once is told in an event, and done at the next try:", () => {
+describe("what the API server refuses", () => {
   const to = (method: string, plural: string, named?: string) => (request: KubeRequest) =>
     request.method === method &&
     new RegExp(`/${plural}(/|$)`).test(request.path) &&
@@ -207,6 +207,21 @@ describe("what the API server refuses once is told in an event, and done at the 
     },
   } satisfies Partial<RayJobSpec>;
 
+  it.each([
+    ["FailedToCreateRayCluster", "rayclusters", "PreRunningDeadlineExceeded"],
+    ["FailedToCreateRayJobSubmitter", "jobs", "DeadlineExceeded"],
+  ])("for good is told by %s, and ended by the deadline that counts then", async (reason, plural, ended) => {
+    const refused = to("POST", plural);
+    const spec = { preRunningDeadlineSeconds: 120, activeDeadlineSeconds: 600 };
+    const { w } = await living(spec, {}, (request) => (refused(request) ? { status: 403 } : "answer"));
+    const { status } = await w.untilPhase("Failed");
+    expect(status).toMatchObject({ reason: ended, failed: 1 });
+    expect(status?.jobStatus).toBeUndefined();
+    expect((await w.events()).some((event) => event.startsWith(`Warning ${reason}: `))).toBe(true);
+    await w.until("nothing left", async () => (await w.list(pods)).length === 0, MINUTE);
+    expect(w.submissions).toEqual([]);
+  });
+
   it.each<[string, (request: KubeRequest) => boolean, Partial<RayJobSpec>, boolean?]>([
     ["FailedToCreateRayCluster", to("POST", "rayclusters"), {}],
     ["FailedToCreateRayJobSubmitter", to("POST", "jobs"), {}],
@@ -214,7 +229,7 @@ describe("what the API server refuses once is told in an event, and done at the 
     ["FailedToDeleteRayCluster", to("DELETE", "rayclusters"), {}],
     ["FailedToUpdateRayCluster", to("PATCH", "rayclusters"), workersGo],
     ["FailedToDeleteRayJobSubmitter", to("DELETE", "jobs"), {}, true],
-  ])("%s", async (reason, refused, spec, retried = false) => {
+  ])("once is told by %s, and done at the next try", async (reason, refused, spec, retried = false) => {
     const scripts = retried ? [fails(), succeeds()] : [succeeds()];
     let tries = 0;
     const { w } = await living(
