@@ -1,7 +1,7 @@
 /**
  * What users of KubeRay reported, each in one sentence as they saw it turned into what they would have liked to see; on a
- * real API server, with its own Job controller and garbage collector. (Modes and strategies that do not exist yet have
- * no test here; what takes minutes to see is shown on the simulator's clock.)
+ * real API server, with its own Job controller and garbage collector. What takes minutes to see, or a node of one's own,
+ * is shown in the simulator (test/sim/reports.test.ts); what is a matter of one decision, beside that.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";

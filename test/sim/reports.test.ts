@@ -1,6 +1,7 @@
 /**
- * What users of KubeRay reported and takes minutes to see, on a virtual clock; each in the words of what they would have
- * liked to see. The other reports are told on a real API server (test/integration/reports.test.ts).
+ * What users of KubeRay reported and takes minutes to see, or every write and line of a life, on a virtual clock; each in
+ * the words of what they would have liked to see. The other reports are told on a real API server
+ * (test/integration/reports.test.ts).
  */
 import { afterEach, describe, expect, it } from "vitest";
 import type { Job, Pod } from "../../src/api/kubernetes.ts";
@@ -455,4 +456,41 @@ it("a stranger's Job of a RayJob's name outlives an InteractiveMode that is susp
   await w.until("gone", async () => (await w.job()) === undefined, MINUTE);
   await w.clock.advance(MINUTE);
   expect((await w.list(jobs)).map(({ metadata: { name } }) => name)).toEqual(["demo"]);
+});
+
+it("what an autoscaler, or its user, changes in the RayCluster of a running job is left as it is", async () => {
+  const w = await living();
+  await running(w);
+  const [{ metadata, spec }] = (await w.list<RayCluster>(rayClusters)) as [Stored<RayCluster>];
+  const [group] = spec.workerGroupSpecs!;
+  const workerGroupSpecs = [
+    { ...group, replicas: 4, minReplicas: 1 },
+    { ...group, groupName: "added", replicas: 1 },
+  ];
+  await w.client.patch(rayClusters, "default", metadata.name, { spec: { workerGroupSpecs } });
+  await w.until("five workers", async () => (await workers(w)).length === 5);
+  await w.clock.advance(10 * MINUTE);
+  const is = await w.get<RayCluster>(rayClusters, metadata.name);
+  expect(is?.spec).toEqual({ ...spec, workerGroupSpecs });
+  expect(await workers(w)).toHaveLength(5);
+  expect((await w.job())?.status).toMatchObject({ jobDeploymentStatus: "Running", executionAttempt: 0 });
+});
+
+it("a RayJob with nothing but a clusterSelector stops no operator, which is started anew in each of its states", async () => {
+  const w = world({ job: () => succeeds(60_000) });
+  let operator = w.start();
+  await w.client.create(rayClusters, rayCluster("shared"));
+  const spec = { clusterSelector: { [LABEL.cluster]: "shared" }, rayClusterSpec: undefined };
+  await w.client.create(rayJobs, rayJob({ ...spec, shutdownAfterJobFinishes: undefined }));
+  for (const phase of ["Initializing", "Running", "Complete"]) {
+    await w.untilPhase(phase);
+    operator.process.kill();
+    operator = w.start();
+    await w.client.create(rayJobs, rayJob({}, `beside-${phase.toLowerCase()}`));
+  }
+  for (const beside of ["beside-initializing", "beside-running", "beside-complete"]) {
+    await w.untilPhase("Complete", beside);
+  }
+  expect((await w.job())?.status).toMatchObject({ jobStatus: "SUCCEEDED", executionAttempt: 0, failed: 0 });
+  expect(operator.passes.filter(({ result }) => result === "failed")).toEqual([]);
 });
