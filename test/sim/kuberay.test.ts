@@ -82,6 +82,10 @@ describe.each(MODES)("a RayJob in %s", (submissionMode) => {
     const { status } = await w.untilPhase("Complete", "demo", MINUTE);
     expect(status).toMatchObject({ jobStatus: "STOPPED", succeeded: 0, failed: 0 });
     expect(status?.reason).toBeUndefined();
+    expect(status?.conditions).toContainEqual(
+      expect.objectContaining({ type: "Failed", status: "True", reason: "ApplicationStopped" }),
+    );
+    expect(await w.events()).toContainEqual(expect.stringMatching(/^Normal AttemptStopped: /));
   });
 
   it("that fails each time is run three times with backoffLimit 2", async () => {
