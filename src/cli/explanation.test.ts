@@ -146,6 +146,21 @@ describe("the screen", () => {
     expect(on(80, runs).join("\n")).not.toContain("Attempts");
   });
 
+  it("says a long refusal once", () => {
+    const text = 'pods "demo-c0000-head" is forbidden: violates PodSecurity "restricted:latest": runAsNonRoot != true';
+    const refused: Explanation = {
+      ...starting,
+      why: `Waiting for RayCluster demo-c0000: ${text}`,
+      waits: [{ kind: "RayCluster", name: "", reason: "FailedCreateHeadPod", text }],
+    };
+    for (const columns of [80, undefined])
+      expect(
+        on(columns, refused)
+          .join("\n")
+          .match(/PodSecurity/g),
+      ).toHaveLength(1);
+  });
+
   it("says that a timer is due, and that its length is the operator's default", () => {
     const [timer] = starting.timers;
     const late = { ...starting, timers: [{ ...timer!, endsAt: time("12:04:00"), setting: "RAYJOB_X" }] };

@@ -76,7 +76,7 @@ function message(text: string, look: Look): string[] {
 
 function waitLines({ waits, why }: Explanation, look: Look): string[] {
   // What the message has said in full is not said again.
-  const news = waits.filter(({ text, name }) => !name || !why.includes(afterName(text, name)));
+  const news = waits.filter(({ text, name }) => !why.includes(afterName(text, name)));
   const shown = look.columns === undefined ? news : news.slice(0, WAITS_SHOWN);
   const more = news.length - shown.length;
   return [

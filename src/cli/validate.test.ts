@@ -162,7 +162,9 @@ describe("the command", () => {
   it.each([
     ["a file that is not there", () => [join(folder, "none.yaml")], "there is no such file"],
     ["a file that is no YAML", () => [write("no.yaml", "a: [")], "not valid YAML"],
-    ["files with nothing to check", () => [write("other.yaml", "kind: Secret")], "no RayJob and no RayCluster"],
+    ["files with nothing to check", () => [write("other.yaml", "kind: Secret")], "no RayJob and no RayCluster in"],
+    ["other kinds, which it names", () => [write("other.yaml", "kind: Secret")], "other.yaml, only Secret"],
+    ["a list of nothing", () => [write("none.yaml", "kind: List\nitems: []")], "none.yaml, nor any other object"],
     ["stdin twice", () => ["-", "-"], "only once"],
   ])("exits 2 for %s", async (_, files, words) => {
     const { code, text } = await typed(files());

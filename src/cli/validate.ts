@@ -57,8 +57,10 @@ export async function validateCommand(files: readonly string[], { output }: Vali
   const objects = judgements.flatMap((one) => one.objects);
   const skipped = judgements.flatMap((one) => one.skipped);
   if (objects.length === 0) {
-    const found = skipped.length > 0 ? `only ${[...new Set(skipped.map(({ kind }) => kind))].join(", ")}` : "nothing";
-    throw new CannotRun(`there is no RayJob and no RayCluster in ${files.join(", ")}, but ${found}`);
+    const where = files.map((file) => (file === "-" ? "stdin" : file)).join(", ");
+    const others = [...new Set(skipped.map(({ kind }) => kind))].join(", ");
+    const found = others === "" ? "nor any other object" : `only ${others}`;
+    throw new CannotRun(`there is no RayJob and no RayCluster in ${where}, ${found}`);
   }
   const valid = objects.every((one) => one.valid);
   process.stdout.write(

@@ -460,6 +460,16 @@ const troubleRules: readonly TroubleRule[] = [
     ],
   },
   {
+    match: /violates PodSecurity "([^"]+)"/,
+    edit: true,
+    advise: (_, [, level], { job: { metadata } }) => [
+      {
+        text: `Namespace ${metadata.namespace} enforces the Pod security standard ${level}: give the Pod's template the securityContext that the refusal asks for, or have the namespace's label pod-security.kubernetes.io/enforce changed.`,
+        command: `kubectl get namespace ${metadata.namespace} --show-labels`,
+      },
+    ],
+  },
+  {
     match: /^(FailedMount|FailedAttachVolume|FailedMapVolume):/,
     advise: ({ pod }, _, subject) => [
       {

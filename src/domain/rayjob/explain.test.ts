@@ -201,19 +201,22 @@ describe("a RayJob whose cluster does not start", () => {
     ]);
   });
 
-  it("says what the API server refuses", () => {
-    const refusal = condition(
-      "ReplicaFailure",
-      "True",
-      "FailedCreateHeadPod",
-      'pods "x" is forbidden: exceeded quota: team',
-    );
+  it.each([
+    ["exceeded quota: team", "ResourceQuota is used up", "kubectl describe -n default resourcequota"],
+    [
+      'violates PodSecurity "restricted:latest": runAsNonRoot != true',
+      "the Pod security standard restricted:latest",
+      "kubectl get namespace default --show-labels",
+    ],
+  ])("says what the API server refuses, and what helps: %s", (words, advice, command) => {
+    const refusal = condition("ReplicaFailure", "True", "FailedCreateHeadPod", `pods "x" is forbidden: ${words}`);
     const said = explained({
       job: starting(),
       rayClusters: [rayCluster({ ready: false, status: { conditions: [refusal] } })],
     });
-    expect(said.why).toContain("exceeded quota: team");
-    expect(commands(said)).toContain("kubectl describe -n default resourcequota");
+    expect(said.why).toContain(words);
+    expect(texts(said.advice)).toContain(advice);
+    expect(commands(said)).toContain(command);
   });
 
   it("says that another's RayCluster has its name", () => {

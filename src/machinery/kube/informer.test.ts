@@ -80,6 +80,27 @@ describe("an informer", () => {
     expect(names(informer)).toEqual(["a"]);
   });
 
+  it("warns once of a right that is missing, and again of the next trouble", async () => {
+    const warnings: string[] = [];
+    const log: Logger = {
+      debug() {},
+      info() {},
+      warn: (fields) => void warnings.push((fields as { error: string }).error),
+      error() {},
+    };
+    const denied = refusal(403, "Forbidden", { message: "may not list pods" });
+    const other = refusal(403, "Forbidden", { message: "unknown user" });
+    server.on(LIST, denied, denied, denied, other, list("10")).refuseWatches(other);
+    await start({ log });
+    await clock.advance(30_000);
+    await server.watch.send("ADDED", stored("a", 11));
+    expect(warnings).toEqual(["may not list pods", "unknown user"]);
+    server.refuseWatches(other);
+    await server.watch.cut();
+    await clock.advance(1_000);
+    expect(warnings.slice(3)).toEqual(["unknown user"]);
+  });
+
   it("keeps trying while its credentials are not accepted", async () => {
     server
       .on(LIST, list("10"), list("20"))

@@ -117,6 +117,8 @@ export class Informer<T extends KubeObject> {
     let delay = 0;
     let fruitless = 0;
     let gone = 0;
+    // What lasts, such as a right that is missing, is warned of once.
+    let told: string | undefined;
     while (!signal.aborted) {
       let startedAt = clock.now();
       try {
@@ -129,6 +131,7 @@ export class Informer<T extends KubeObject> {
         await this.#watch(scope, version, signal, (seen) => {
           alive(SILENCE + GRACE);
           this.#trouble = undefined;
+          told = undefined;
           version = seen;
           delay = 0;
           fruitless = 0;
@@ -148,7 +151,9 @@ export class Informer<T extends KubeObject> {
           continue;
         }
         this.#trouble = describe(error);
-        this.#log.warn({ ...context, error: this.#trouble }, "watch interrupted; looking again");
+        const level = this.#trouble === told ? "debug" : "warn";
+        this.#log[level]({ ...context, error: this.#trouble }, "watch interrupted; looking again");
+        told = this.#trouble;
         if (version !== undefined && isSuspicious(error) && ++fruitless >= PATIENCE) version = undefined;
         const asked = error instanceof KubeError ? error.retryAfter : undefined;
         delay = Math.max(asked ?? 0, this.#longer(delay));
