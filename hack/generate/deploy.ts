@@ -19,7 +19,7 @@ import {
 } from "../../src/permissions.ts";
 import { VERSION } from "../../src/shipped.ts";
 import { webhookConfiguration } from "../../src/webhook/configuration.ts";
-import { notBuilt } from "./notBuilt.ts";
+import { refusals } from "./refusals.ts";
 
 /** KubeRay's name, so that who looks for the operator finds it, and two of them cannot stand side by side unnoticed. */
 const NAME = "kuberay-operator";
@@ -323,7 +323,7 @@ function templates(): string {
         Object.fromEntries(Object.entries(userPermissions).map(([name, permissions]) => [name, permissions.map(rule)])),
       ),
     ),
-    define("notBuilt", yaml(notBuilt())),
+    define("refused", yaml(refusals())),
   ].join("");
 }
 

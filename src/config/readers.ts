@@ -7,7 +7,11 @@
 import type { Container, EnvVar } from "../api/kubernetes.ts";
 import { SUBMITTER_CONTAINER } from "../api/labels.ts";
 
-export type Reader<T = unknown> = (value: unknown) => T;
+export interface Reader<T = unknown> {
+  (value: unknown): T;
+  /** For who cannot run it, as the chart: what a text must match, and the words that end the sentence otherwise. */
+  readonly told?: { readonly pattern: string; readonly expected: string };
+}
 
 function wrong(expected: string): never {
   throw new TypeError(expected);
@@ -33,6 +37,16 @@ export const integer =
       ? (read as number)
       : wrong(`a whole number, ${least} or more`);
   };
+
+/** An integer as a text has it. */
+export function count(least: 0 | 1): Reader<number> {
+  const told = {
+    pattern: least === 0 ? "^[0-9]{1,15}$" : "^0*[1-9][0-9]{0,14}$",
+    expected: `a whole number, ${least} or more`,
+  };
+  const read = (value: unknown) => (new RegExp(told.pattern).test(text(value)) ? Number(value) : wrong(told.expected));
+  return Object.assign(read, { told });
+}
 
 export const positive: Reader<number> = (value) => {
   const read = number(value);

@@ -6,7 +6,7 @@
  */
 import type { Settings } from "../domain/settings.ts";
 import { seconds } from "../domain/time.ts";
-import { integer, only, type Reader, text, unless } from "./readers.ts";
+import { count, only, type Reader, text, unless } from "./readers.ts";
 
 interface Variable<T = never> {
   readonly read: Reader<T>;
@@ -29,16 +29,16 @@ export const VARIABLES: Readonly<Record<string, Variable>> = {
     apply: (clusterDomain) => ({ clusterDomain }),
   }),
   RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS: variable({
-    read: integer(0),
+    read: count(0),
     default: "300",
     what: "how long a job that has ended waits for its submitter to finish the log",
-    apply: (count) => ({ transitionGrace: seconds(count) }),
+    apply: (grace) => ({ transitionGrace: seconds(grace) }),
   }),
   RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS: variable({
-    read: integer(1),
+    read: count(1),
     default: "300",
     what: "how long Ray may be silent, while its head looks well, before the job fails with `JobStatusCheckTimeoutExceeded`",
-    apply: (count) => ({ statusCheckTimeout: seconds(count) }),
+    apply: (timeout) => ({ statusCheckTimeout: seconds(timeout) }),
   }),
   DELETE_RAYJOB_CR_AFTER_JOB_FINISHES: variable({
     read: only("true"),
@@ -76,7 +76,7 @@ export const VARIABLES: Readonly<Record<string, Variable>> = {
     what: "the head Pod is named `<cluster>-head`; here it always is",
   }),
   RAYCLUSTER_DEFAULT_REQUEUE_SECONDS_ENV: variable({
-    read: integer(0),
+    read: count(0),
     default: "300",
     only: 300,
     what: "how often a RayCluster is looked at when nothing changes",

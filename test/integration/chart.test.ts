@@ -12,7 +12,7 @@ import { loadKubeconfig } from "../../src/machinery/kube/kubeconfig.ts";
 import { WEBHOOK } from "../../src/permissions.ts";
 import { VERSION } from "../../src/shipped.ts";
 import { webhookConfiguration } from "../../src/webhook/configuration.ts";
-import { objectsOf, type Rendering, renderChart, renderKustomize } from "../support/helm.ts";
+import { objectsOf, type Rendering, renderChart, renderKustomize, renderNotes } from "../support/helm.ts";
 
 const folder = fileURLToPath(new URL("./chart/", import.meta.url));
 const cases = readdirSync(folder)
@@ -103,6 +103,11 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
       "ingresses are not supported yet; unset it",
     ],
     [
+      "a variable whose value is no text",
+      ["env[0].name=CLUSTER_DOMAIN", "env[0].value=7"],
+      "a variable's value is a text, and 7 is none. Write it in quotes",
+    ],
+    [
       "a default for Pods without the file that would carry it",
       ["configuration.defaultPodLabels.a=b"],
       "Set that to true",
@@ -119,6 +124,61 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
     ],
   ])("refuses %s, in words", async (_, set, words) => {
     await expect(render({ set })).rejects.toThrow(words);
+  });
+
+  it.each([
+    ["RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", "5m"],
+    ["RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", "0"],
+    ["RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS", "-1"],
+  ])("refuses a variable in the words of the operator that would not start with it: %s=%s", async (name, value) => {
+    let words = "";
+    try {
+      configFrom({ env: { [name]: value } });
+    } catch (error) {
+      words = (error as Error).message;
+    }
+    expect(words).toContain(name);
+    const env = JSON.stringify([{ name, value }]);
+    await expect(render({ setJson: [`env=${env}`] })).rejects.toThrow(`env: ${words}`);
+  });
+
+  it("takes a variable that the operator can read", async () => {
+    const env = [
+      { name: "RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", value: "007" },
+      { name: "RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS", value: "" },
+      { name: "CLUSTER_DOMAIN", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+    ];
+    const objects = objectsOf(await render({ setJson: [`env=${JSON.stringify(env)}`] }));
+    expect(operatorOf(objects).env).toEqual(env);
+  });
+
+  it.each([
+    ...["image", "serviceAccount", "crds", "webhook", "logging", "configuration", "metrics", "kubeClient", "service"],
+    ...["livenessProbe", "readinessProbe", "metrics.serviceMonitor", "image.repository", "service.port"],
+    ...["kubeClient.qps", "leaderElectionEnabled", "reconcileConcurrency", "operatorCommand", "webhook.enabled"],
+  ])("refuses null for %s by its name, and not with an error of a template", async (path) => {
+    await expect(render({ set: [`${path}=null`] })).rejects.toThrow(
+      `\n  ${path} is null, and the chart cannot do without.`,
+    );
+  });
+
+  it("takes null as Helm's users mean it elsewhere: the chart's default is taken away", async () => {
+    const set = ["resources=null", "securityContext=null", "service.type=null", "replicas=null", "image.tag=null"];
+    const objects = objectsOf(await render({ set }));
+    expect(operatorOf(objects)).not.toHaveProperty("resources");
+  });
+
+  it("knows the values of another chart, as --reuse-values brings them", async () => {
+    await expect(render({ set: ["crds=null", "webhook=null"] })).rejects.toThrow("--reset-then-reuse-values");
+  });
+
+  it("says that a webhook fails closed for which nobody has rights", async () => {
+    const notes = (...set: string[]) => renderNotes(helm, inject("controlPlane"), { set });
+    const closed = "ValidatingWebhookConfiguration kuberay-operator-webhook.ray, no RayJob and no RayCluster";
+    expect(await notes("webhook.enabled=true", "rbacEnable=false")).toContain(closed);
+    expect(await notes("rbacEnable=false")).toContain("No role is rendered");
+    expect(await notes("rbacEnable=false")).not.toContain(closed);
+    expect(await notes("webhook.enabled=true", "rbacEnable=false", "webhook.secretName=mine")).not.toContain(closed);
   });
 
   it("says all that is wrong at once", async () => {

@@ -15,15 +15,29 @@ export interface Rendering {
   /** Of the chart. */
   readonly valuesFile?: string;
   readonly set?: readonly string[];
+  readonly setJson?: readonly string[];
 }
 
 /** What `helm template` prints. Rejects with its words. */
-export async function renderChart(
+export const renderChart = (helm: string, rendering?: Rendering): Promise<string> => run(helm, ["template"], rendering);
+
+/** What Helm tells who installs, as `helm template` does not; it asks the API server for its version. Nothing is installed. */
+export async function renderNotes(helm: string, kubeconfig: string, rendering?: Rendering): Promise<string> {
+  const printed = await run(helm, ["install", "--dry-run=client", "--kubeconfig", kubeconfig], rendering);
+  return printed.slice(printed.indexOf("\nNOTES:\n"));
+}
+
+async function run(
   helm: string,
-  { release = "kuberay-operator", namespace = "ray", valuesFile, set = [] }: Rendering = {},
+  command: readonly string[],
+  { release = "kuberay-operator", namespace = "ray", valuesFile, set = [], setJson = [] }: Rendering = {},
 ): Promise<string> {
-  const values = [...(valuesFile ? ["--values", valuesFile] : []), ...set.flatMap((one) => ["--set", one])];
-  const args = ["template", release, CHART, "--namespace", namespace, ...values];
+  const values = [
+    ...(valuesFile ? ["--values", valuesFile] : []),
+    ...set.flatMap((one) => ["--set", one]),
+    ...setJson.flatMap((one) => ["--set-json", one]),
+  ];
+  const args = [...command, release, CHART, "--namespace", namespace, ...values];
   const { stdout, stderr } = await promisify(execFile)(join(helm, "helm"), args, { maxBuffer: 1 << 26 });
   if (stderr !== "") throw new Error(stderr);
   return stdout;

@@ -254,7 +254,7 @@ rayjob-viewer-role:
     verbs:
       - get
 {{- end }}
-{{- define "raykeeper.notBuilt" -}}
+{{- define "raykeeper.refused" -}}
 gates:
   RayClusterStatusConditions:
     value: "false"
@@ -282,6 +282,15 @@ gates:
     value: "true"
     why: workload-aware scheduling is not supported yet; leave the gate off
 variables:
+  RAYJOB_DEPLOYMENT_STATUS_TRANSITION_GRACE_PERIOD_SECONDS:
+    pattern: ^[0-9]{1,15}$
+    expected: a whole number, 0 or more
+  RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS:
+    pattern: ^0*[1-9][0-9]{0,14}$
+    expected: a whole number, 1 or more
+  RAYCLUSTER_DEFAULT_REQUEUE_SECONDS_ENV:
+    pattern: ^[0-9]{1,15}$
+    expected: a whole number, 0 or more
   ENABLE_RANDOM_POD_DELETE:
     value: "true"
     why: autoscaling is not supported yet; unset it

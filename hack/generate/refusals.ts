@@ -1,6 +1,6 @@
 /**
- * What of KubeRay's choices the operator refuses to start with: the chart refuses the same, before the operator that runs
- * is replaced by one that does not start.
+ * What the operator refuses to start with: the chart refuses the same, before the operator that runs is replaced by one
+ * that does not start.
  */
 import { GATES } from "../../src/config/gates.ts";
 import { OPTIONS } from "../../src/config/options.ts";
@@ -12,15 +12,21 @@ interface Refusal {
   readonly why: string;
 }
 
-export interface NotBuilt {
+/** What a value must match, and what it then is. */
+interface Kind {
+  readonly pattern: string;
+  readonly expected: string;
+}
+
+export interface Refusals {
   /** Every gate there is; `{}` where each value may be had. */
   readonly gates: Readonly<Record<string, Refusal | object>>;
-  readonly variables: Readonly<Record<string, Refusal>>;
+  readonly variables: Readonly<Record<string, Refusal | Kind>>;
   /** Of the configuration file, whatever the value. */
   readonly fields: Readonly<Record<string, string>>;
 }
 
-export function notBuilt(): NotBuilt {
+export function refusals(): Refusals {
   const gates = Object.entries<{ on: boolean; refused?: string }>(GATES);
   const options = Object.values<{ field?: string; refused?: string }>(OPTIONS);
   return {
@@ -28,9 +34,10 @@ export function notBuilt(): NotBuilt {
       gates.map(([name, { on, refused }]) => [name, refused ? { value: String(!on), why: refused } : {}]),
     ),
     variables: Object.fromEntries(
-      Object.entries(VARIABLES).flatMap(([name, { only, refused }]) =>
-        refused ? [[name, { value: String(!only), why: refused }]] : [],
-      ),
+      Object.entries(VARIABLES).flatMap(([name, { read, only, refused }]) => {
+        const refusal = refused ? { value: String(!only), why: refused } : read.told;
+        return refusal ? [[name, refusal]] : [];
+      }),
     ),
     fields: Object.fromEntries(options.flatMap(({ field, refused }) => (field && refused ? [[field, refused]] : []))),
   };
