@@ -18,16 +18,18 @@ import type { KubeObject, Stored } from "./api/object.ts";
 import type { RayCluster } from "./api/raycluster.ts";
 import type { RayJob } from "./api/rayjob.ts";
 import type { Config } from "./config.ts";
-import type { LiveAnswers } from "./domain/decision.ts";
+import type { LiveAnswers, RefusedWrite } from "./domain/decision.ts";
 import { decideRayCluster } from "./domain/raycluster/decide.ts";
 import { headServiceName } from "./domain/raycluster/names.ts";
-import type { ObservedRayCluster, RefusedWrite } from "./domain/raycluster/observe.ts";
+import type { ObservedRayCluster } from "./domain/raycluster/observe.ts";
+import { CLUSTER_REFUSED } from "./domain/rayjob/cluster.ts";
 import { decideRayJob } from "./domain/rayjob/decide.ts";
 import { rayInterest } from "./domain/rayjob/interest.ts";
 import { headServiceName as rayJobHeadServiceName } from "./domain/rayjob/names.ts";
 import type { ObservedRayJob } from "./domain/rayjob/observe.ts";
 import type { RayCommand } from "./domain/rayjob/ray.ts";
 import { currentRecord } from "./domain/rayjob/records.ts";
+import { SUBMITTER_REFUSED } from "./domain/rayjob/submitter.ts";
 import { describeGaps, type Journal } from "./journal.ts";
 import { type Clock, sleep } from "./machinery/clock.ts";
 import { Controller, type PassTrace } from "./machinery/controller.ts";
@@ -305,13 +307,15 @@ async function lead(options: Leading): Promise<void> {
   });
 
   const shared = { clock, client, freshness, mayWrite, log, metrics, vitals, workers: config.reconcileConcurrency };
+  const refusedForGood = new RepeatedRefusals([CLUSTER_REFUSED, SUBMITTER_REFUSED]);
   const rayJobController = new Controller<ObservedRayJob, RayCommand>({
     ...shared,
     name: "rayjob",
     events: told[0],
     observe(key, live) {
       const job = lookUp(caches.rayJobs.store, key);
-      return job && observeRayJob(job, caches, { poller, commands, config, clusters: rayClusterController, live });
+      const from = { poller, commands, config, clusters: rayClusterController, live };
+      return job && { ...observeRayJob(job, caches, from), refused: refusedForGood.of(key) };
     },
     decide(observed, now) {
       const interest = rayInterest(observed, now);
@@ -324,6 +328,7 @@ async function lead(options: Leading): Promise<void> {
     adoptable: adoptByOwner(LABEL.executionAttempt),
     onPass(trace) {
       options.watch.passed(trace);
+      refusedForGood.heard(trace);
       options.onPass?.(trace);
     },
   });
@@ -574,13 +579,40 @@ function observeRayCluster(
 }
 
 /** The writes of a pass that the API server refused, under the reasons their effects announce. */
-function refusedWrites({ decision, outcome }: PassTrace<never>): readonly RefusedWrite[] {
+function refusedWrites({ decision, outcome }: PassTrace<RayCommand>): readonly RefusedWrite[] {
   return (outcome?.failures ?? [])
     .filter(({ kind }) => kind === "refused")
     .flatMap(({ tried, error }) => {
       const effect = decision?.effects.find(({ why }) => why === tried);
-      return effect?.failureEvent ? [{ reason: effect.failureEvent.reason, message: describe(error) }] : [];
+      if (!effect || !("failureEvent" in effect) || !effect.failureEvent) return [];
+      return [{ reason: effect.failureEvent.reason, message: describe(error) }];
     });
+}
+
+/** What the API server refuses again and again: once is no news, since it is tried again at once. */
+class RepeatedRefusals {
+  readonly #reasons: readonly string[];
+  readonly #last = new Map<string, { readonly writes: readonly RefusedWrite[]; readonly repeated: boolean }>();
+
+  /** `reasons`: of the failure events that count. */
+  constructor(reasons: readonly string[]) {
+    this.#reasons = reasons;
+  }
+
+  of(key: string): readonly RefusedWrite[] {
+    const last = this.#last.get(key);
+    return last?.repeated ? last.writes : [];
+  }
+
+  heard(trace: PassTrace<RayCommand>): void {
+    const { key, result, decision, outcome } = trace;
+    // A pass that did nothing but tell of it, or ended early, tried nothing.
+    const tried = decision && (decision.effects.length > 0 || !decision.status);
+    if (result !== "gone" && !(outcome && tried)) return;
+    const writes = refusedWrites(trace).filter(({ reason }) => this.#reasons.includes(reason));
+    if (writes.length === 0) this.#last.delete(key);
+    else this.#last.set(key, { writes, repeated: this.#last.has(key) });
+  }
 }
 
 const keyOf = ({ metadata }: Stored): string => objectKey(metadata.namespace, metadata.name);

@@ -56,6 +56,13 @@ export type KubeEffect =
       readonly failureEvent?: EventSpec;
     };
 
+/** A write that the API server refused, as it would be shown to a user. */
+export interface RefusedWrite {
+  /** Reason of the effect's `failureEvent`. */
+  readonly reason: string;
+  readonly message: string;
+}
+
 export interface EventSpec {
   readonly type: "Normal" | "Warning";
   /** CamelCase, a fixed word: alerts match on it. */

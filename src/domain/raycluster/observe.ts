@@ -9,7 +9,7 @@ import { LABEL, MANAGED_BY, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/lab
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { RayCluster, WorkerGroupSpec } from "../../api/raycluster.ts";
 import type { RayJob } from "../../api/rayjob.ts";
-import type { LiveAnswers } from "../decision.ts";
+import type { LiveAnswers, RefusedWrite } from "../decision.ts";
 import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 
@@ -34,12 +34,6 @@ export interface ObservedRayCluster {
 /** KubeRay's rule: whatever is not its own name, the empty text included, is somebody else's. */
 export const isManagedElsewhere = ({ spec }: RayCluster): boolean =>
   spec.managedBy !== undefined && spec.managedBy !== null && spec.managedBy !== MANAGED_BY.operator;
-
-export interface RefusedWrite {
-  /** Reason of the effect's `failureEvent`. */
-  readonly reason: string;
-  readonly message: string;
-}
 
 /** Time a terminating Pod may take beyond its grace before it counts as out of reach. */
 const OVERDUE = seconds(30);

@@ -6,11 +6,11 @@ import type { ContainerState, Event, Pod, PodStatus, Service } from "../../api/k
 import { LABEL } from "../../api/labels.ts";
 import type { KubeObject, Stored } from "../../api/object.ts";
 import type { HeadGroupSpec, RayCluster, RayClusterSpec, WorkerGroupSpec } from "../../api/raycluster.ts";
-import { type Decision, type EventSpec, type LiveQuestion, questionKey } from "../decision.ts";
+import { type Decision, type EventSpec, type LiveQuestion, questionKey, type RefusedWrite } from "../decision.ts";
 import { defaultSettings, type Settings } from "../settings.ts";
 import { type Instant, seconds, toWire } from "../time.ts";
 import { decideRayCluster } from "./decide.ts";
-import type { ObservedRayCluster, RefusedWrite } from "./observe.ts";
+import type { ObservedRayCluster } from "./observe.ts";
 
 export const NOON: Instant = Date.parse("2026-03-01T12:00:00Z");
 

@@ -53,6 +53,9 @@ function wantsOneHead({ retryStrategy, submissionMode }: AttemptRecord, { spec, 
   return wanted && !isFaultTolerant(spec.rayClusterSpec, metadata.annotations);
 }
 
+/** The event when the API server refuses an attempt's RayCluster. */
+export const CLUSTER_REFUSED = "FailedToCreateRayCluster";
+
 /** Creates the RayCluster that the record names, from what spec says now. Kueue wants all labels and annotations on it. */
 export function createCluster(job: Stored<RayJob>, record: AttemptRecord, settings: Settings): KubeEffect {
   const { name, namespace, labels, annotations } = job.metadata;
@@ -91,7 +94,7 @@ export function createCluster(job: Stored<RayJob>, record: AttemptRecord, settin
     event: { type: "Normal", reason: "CreatedRayCluster", action: "Create", note: `Created RayCluster ${place}` },
     failureEvent: {
       type: "Warning",
-      reason: "FailedToCreateRayCluster",
+      reason: CLUSTER_REFUSED,
       action: "Create",
       note: `Failed to create RayCluster ${place}: {error}`,
     },

@@ -100,9 +100,11 @@ function withSpecVerdict(observed: ObservedRayJob, decision: Decision<RayCommand
 }
 
 /** No difference, no write; and whatever is written tells which generation of the spec it was decided from. */
-function settled({ job }: ObservedRayJob, decision: Decision<RayCommand>): Decision<RayCommand> {
+function settled({ job, refused }: ObservedRayJob, decision: Decision<RayCommand>): Decision<RayCommand> {
   const { status, ...rest } = decision;
   const before = statusOf(job);
   if (status === undefined || same(status, before)) return rest;
-  return { ...rest, status: revise(status, { observedGeneration: job.metadata.generation }) };
+  const next = revise(status, { observedGeneration: job.metadata.generation });
+  // A refusal is told before the same is tried again: the status of a pass that fails is not written.
+  return refused?.length ? { ...rest, effects: [], status: next } : { ...rest, status: next };
 }

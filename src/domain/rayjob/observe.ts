@@ -11,7 +11,7 @@ import { MANAGED_BY } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { RayJob } from "../../api/rayjob.ts";
-import type { LiveAnswers } from "../decision.ts";
+import type { LiveAnswers, RefusedWrite } from "../decision.ts";
 import type { Settings } from "../settings.ts";
 import type { RayObservation } from "./ray.ts";
 
@@ -37,6 +37,11 @@ export interface ObservedRayJob {
   readonly clusterInFlight?: boolean;
   /** What Ray said about the current attempt (`status.executionAttempt`); `{}` when nothing is known. */
   readonly ray: RayObservation;
+  /**
+   * Creations that the API server has refused more than once, one after the other. Held in memory only, and a hint: it is
+   * told to the user, and nothing else follows from it.
+   */
+  readonly refused?: readonly RefusedWrite[];
   /** Answers to the live questions of this pass. */
   readonly live: LiveAnswers;
 }

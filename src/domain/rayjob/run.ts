@@ -228,7 +228,7 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
   // Ray has answered, so its silence is over. That it does not take the job is timed by the same clock.
   const heard = revise(pass.status, { jobStatusCheckFailureStartTime: undefined, message: undefined });
   if (record.submissionMode !== "HTTPMode") {
-    const trouble = submitterTrouble(evidence.submitter, observed.pods);
+    const { is: trouble, wakeAt } = submitterTrouble(evidence.submitter, observed, now);
     const message = beingSubmitted(record, trouble);
     // Where it was told: a record that KubeRay's job was given has no such condition, and a submitter that works no news.
     const known = findCondition(heard, "Started");
@@ -236,7 +236,7 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
       trouble || known?.reason === "WaitingForSubmission"
         ? withCondition(heard, now, "Started", false, "WaitingForSubmission", message)
         : heard;
-    return provide({ ...pass, status: told }, trouble ?? `i: ${message}`, [], undefined);
+    return provide({ ...pass, status: told }, trouble ?? `i: ${message}`, [], wakeAt);
   }
   const status = !refused
     ? heard

@@ -26,6 +26,7 @@ import { findCluster, isStill, left, remains } from "./children.ts";
 import { claim } from "./claim.ts";
 import {
   beingSubmitted,
+  CLUSTER_REFUSED,
   createCluster,
   headFacts,
   headQuestion,
@@ -307,10 +308,12 @@ function makeCluster(
     const message = `RayCluster ${record.rayClusterName} was deleted ${until}.`;
     return failWith(observed, status, record, { reason: "AppFailed", cause: "RayClusterLost", message }, now);
   }
+  const refused = observed.refused?.find(({ reason }) => reason === CLUSTER_REFUSED);
+  const trouble = `RayCluster ${record.rayClusterName} is refused by the API server: ${refused?.message}.`;
   return {
     summary: `creating RayCluster ${record.rayClusterName}`,
     effects: [createCluster(job, record, observed.settings)],
-    status,
+    status: refused ? withCondition(status, now, "Started", false, "WaitingForCluster", trouble) : status,
     events: [],
   };
 }

@@ -6,8 +6,8 @@ import type { RayJobSpec } from "../../api/rayjob.ts";
 import { defaultSettings } from "../settings.ts";
 import { buildRequest } from "./request.ts";
 import { withSidecar } from "./sidecar.ts";
-import { createSubmitter } from "./submitter.ts";
-import { JOB_ID, rayCluster, rayJob, record, SESSION, submitted } from "./testing.ts";
+import { createSubmitter, type Submitter, submitterTrouble } from "./submitter.ts";
+import { at, JOB_ID, observed, rayCluster, rayJob, record, SESSION, submitted, wire } from "./testing.ts";
 
 const NASTY = 'echo "a;b" && echo \'$HOME\' "${X}" $(HOME) $$ `id` | x > f\nsecond line ünï✓日本 \u{1F600} \\';
 
@@ -166,4 +166,32 @@ describe("the submitter Job", () => {
   it.each([0, 5])("is restarted as often as submitterConfig.backoffLimit says: %i", (backoffLimit) => {
     expect(made({ submitterConfig: { backoffLimit } }).spec?.backoffLimit).toBe(backoffLimit);
   });
+});
+
+describe("a submitter's Job without a Pod", () => {
+  const trouble = (status: object, time: string, spec: object = {}) => {
+    const { metadata } = rayJob();
+    const object = { metadata: { ...metadata, uid: "uid-job", creationTimestamp: wire("12:00:10") }, spec, status };
+    const submitter = { is: "working", object } as unknown as Submitter;
+    return submitterTrouble(submitter, observed({ pods: [] }), at(time));
+  };
+
+  it("is no news at first, and looked at again", () => {
+    expect(trouble({}, "12:00:12")).toEqual({ wakeAt: at("12:00:20") });
+  });
+
+  it("is told of with where to look: a quota or Pod security shows in the Job's events alone", () => {
+    expect(trouble({}, "12:00:20").is).toBe("Job demo has no Pod; `kubectl describe job demo` says why.");
+  });
+
+  it("is told of at once when it is suspended by somebody else", () => {
+    expect(trouble({}, "12:00:11", { suspend: true }).is).toContain("Job demo is suspended, and not by this operator");
+  });
+
+  it.each([{ active: 1 }, { failed: 1 }, { succeeded: 1 }])(
+    "has or had one that the cache does not show: %j",
+    (status) => {
+      expect(trouble(status, "12:01:00")).toEqual({});
+    },
+  );
 });

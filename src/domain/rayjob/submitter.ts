@@ -15,7 +15,7 @@ import type { KubeEffect } from "../decision.ts";
 import { lastWords } from "../lastWords.ts";
 import { podProblem } from "../raycluster/explain.ts";
 import type { Settings } from "../settings.ts";
-import { endOfSecond, type Instant } from "../time.ts";
+import { endOfSecond, fromWire, type Instant, seconds } from "../time.ts";
 import { type Found, findSubmitter, isLeaving, ownerUID } from "./children.ts";
 import { attemptAnnotations, attemptLabels, ownedBy } from "./cluster.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -25,6 +25,10 @@ import { submissionOf } from "./submission.ts";
 import { submitterPod } from "./submitterPod.ts";
 
 const DEFAULT_BACKOFF_LIMIT = 2;
+/** The event when the API server refuses the submitter's Job. */
+export const SUBMITTER_REFUSED = "FailedToCreateRayJobSubmitter";
+/** A Job gets its Pod at once, as a rule. */
+const POD_EXPECTED_WITHIN = seconds(10);
 
 /** How the submitter stands. `object`: its Kubernetes Job, where it is one. */
 export type Submitter =
@@ -117,19 +121,38 @@ function lastWordsOf(job: Stored<Job>, pods: readonly Stored<Pod>[]): string | u
   return words.at(-1);
 }
 
-/** Why the submitter's Pod cannot even start: an image, a node, a quota; undefined while it may. */
-export function submitterTrouble(submitter: Submitter, pods: readonly Stored<Pod>[]): string | undefined {
+/** Why the submitter's Pod cannot even start (an image, a node, a quota), and when more will be known of that. */
+export function submitterTrouble(
+  submitter: Submitter,
+  { job: { metadata }, pods, refused }: ObservedRayJob,
+  now: Instant,
+): { readonly is?: string; readonly wakeAt?: Instant } {
+  if (submitter.is === "absent") {
+    const write = refused?.find(({ reason }) => reason === SUBMITTER_REFUSED);
+    return write ? { is: `Job ${metadata.name} is refused by the API server: ${write.message}.` } : {};
+  }
   const job = submitter.is === "working" ? submitter.object : undefined;
-  if (!job) return undefined;
-  for (const pod of pods) {
-    if (ownerUID(pod) !== job.metadata.uid || isLeaving(pod)) continue;
-    const problem = podProblem(pod);
+  if (!job) return {};
+  const own = pods.filter((pod) => ownerUID(pod) === job.metadata.uid);
+  if (own.length === 0) return withoutPod(job, now);
+  for (const pod of own) {
+    const problem = isLeaving(pod) ? undefined : podProblem(pod);
     // How one ended is for the Job to count; the next is made.
     if (problem && !problem.ended && pod.status?.phase === "Pending") {
-      return `Pod ${pod.metadata.name} ${problem.message}.`;
+      return { is: `Pod ${pod.metadata.name} ${problem.message}.` };
     }
   }
-  return undefined;
+  return {};
+}
+
+/** The Job controller tells by events alone why it can make no Pod: a quota, Pod Security, a LimitRange, a webhook. */
+function withoutPod({ metadata: { name, creationTimestamp }, spec, status }: Stored<Job>, now: Instant) {
+  if (spec?.suspend)
+    return { is: `Job ${name} is suspended, and not by this operator: it has no Pod until that is undone.` };
+  if (status?.active || status?.failed || status?.succeeded) return {};
+  const wakeAt = (fromWire(creationTimestamp) ?? now) + POD_EXPECTED_WITHIN;
+  if (now < wakeAt) return { wakeAt };
+  return { is: `Job ${name} has no Pod; \`kubectl describe job ${name}\` says why.` };
 }
 
 /** Whether nobody reads the log now: it has ended, or failed and is not back yet. */
@@ -183,7 +206,7 @@ export function createSubmitter(
     },
     failureEvent: {
       type: "Warning",
-      reason: "FailedToCreateRayJobSubmitter",
+      reason: SUBMITTER_REFUSED,
       action: "Create",
       note: `Failed to create new Kubernetes Job ${place}: {error}`,
     },
