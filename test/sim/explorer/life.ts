@@ -136,6 +136,8 @@ export class Life implements Surroundings {
   #chief: Replica | undefined;
   #succession = SUCCESSION;
   #underWay = 0;
+  /** Jobs that Ray had taken when this RayJob was made: they are a namesake's. */
+  #namesakes = 0;
   #passes = 0;
   /** Acts of the script that are done, and jobs that Ray has drawn. */
   #acted = 0;
@@ -334,6 +336,7 @@ export class Life implements Surroundings {
   /** The user applies the RayJob. */
   create(): Promise<unknown> {
     const { spec } = this.lifecycle;
+    this.#namesakes = this.world.submissions.length;
     return this.world.client.create(rayJobs, rayJob(spec));
   }
 
@@ -645,7 +648,7 @@ export class Life implements Surroundings {
       conditions: status?.conditions?.map(({ type, status: holds }) => `${type}=${holds}`).sort(),
       left: left.sort(),
       // When all is gone, it is the same whatever came before: no state tells of it.
-      submissions: this.#job && this.world.submissions.length,
+      submissions: this.#job && this.world.submissions.length - this.#namesakes,
     });
   }
 
