@@ -307,7 +307,7 @@ async function lead(options: Leading): Promise<void> {
   });
 
   const shared = { clock, client, freshness, mayWrite, log, metrics, vitals, workers: config.reconcileConcurrency };
-  const refusedForGood = new RepeatedRefusals([CLUSTER_REFUSED, SUBMITTER_REFUSED]);
+  const refusedForGood = new RepeatedRefusals([CLUSTER_REFUSED, SUBMITTER_REFUSED], clock);
   const rayJobController = new Controller<ObservedRayJob, RayCommand>({
     ...shared,
     name: "rayjob",
@@ -589,14 +589,22 @@ function refusedWrites({ decision, outcome }: PassTrace<RayCommand>): readonly R
     });
 }
 
+/** Milliseconds for which a refusal keeps the words it was first told in. */
+const SAME_WORDS = 60_000;
+
 /** What the API server refuses again and again: once is no news, since it is tried again at once. */
 class RepeatedRefusals {
   readonly #reasons: readonly string[];
-  readonly #last = new Map<string, { readonly writes: readonly RefusedWrite[]; readonly repeated: boolean }>();
+  readonly #clock: Clock;
+  readonly #last = new Map<
+    string,
+    { readonly writes: readonly RefusedWrite[]; readonly since: number; readonly repeated: boolean }
+  >();
 
   /** `reasons`: of the failure events that count. */
-  constructor(reasons: readonly string[]) {
+  constructor(reasons: readonly string[], clock: Clock) {
     this.#reasons = reasons;
+    this.#clock = clock;
   }
 
   of(key: string): readonly RefusedWrite[] {
@@ -610,8 +618,13 @@ class RepeatedRefusals {
     const tried = decision && (decision.effects.length > 0 || !decision.status);
     if (result !== "gone" && !(outcome && tried)) return;
     const writes = refusedWrites(trace).filter(({ reason }) => this.#reasons.includes(reason));
+    const last = this.#last.get(key);
+    const now = this.#clock.now();
     if (writes.length === 0) this.#last.delete(key);
-    else this.#last.set(key, { writes, repeated: this.#last.has(key) });
+    else if (!last) this.#last.set(key, { writes, since: now, repeated: false });
+    // Words that differ each time (a number of the request, a time) would be a write at each try.
+    else if (last.repeated && now - last.since < SAME_WORDS) return;
+    else this.#last.set(key, { writes, since: now, repeated: true });
   }
 }
 

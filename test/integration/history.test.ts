@@ -12,8 +12,13 @@ const metadata = (name: string, resourceVersion: number, more: object = {}) => (
   resourceVersion: String(resourceVersion),
   ...more,
 });
-const job = (version: number, status: RayJobStatus): Stored =>
-  ({ kind: "RayJob", metadata: metadata("demo", version), status }) as unknown as Stored;
+const job = (version: number, status: RayJobStatus, spec: object = {}): Stored =>
+  ({
+    kind: "RayJob",
+    metadata: metadata("demo", version),
+    spec,
+    status: { attempts: [], ...status },
+  }) as unknown as Stored;
 const pod = (version: number, attempt = 0): Stored => {
   const labels = { [LABEL.rayJobUID]: "job", [LABEL.executionAttempt]: String(attempt) };
   return { kind: "Pod", metadata: metadata("pod", version, { uid: "pod", labels }) } as unknown as Stored;
@@ -36,7 +41,10 @@ describe("a history", () => {
   it("in which an end does not last is not", () => {
     const end = job(2, { jobDeploymentStatus: "Failed", jobStatus: "FAILED", executionAttempt: 0 });
     const after = job(3, { jobDeploymentStatus: "Complete", jobStatus: "SUCCEEDED", executionAttempt: 0 });
-    expect(judge([start, end, after])).toEqual(["demo: Failed became Complete"]);
+    expect(judge([start, end, after])).toEqual([
+      "demo: Kueue booked a failure, and then the other",
+      "demo: Failed became Complete",
+    ]);
   });
 
   it("in which an attempt is skipped is not", () => {
@@ -55,8 +63,9 @@ describe("a history", () => {
     const history = new History();
     history.add({ type: "ADDED", object: start });
     history.add({ type: "ADDED", object: pod(2) });
-    history.add({ type: "MODIFIED", object: job(3, { jobDeploymentStatus: "Suspended", executionAttempt: 0 }) });
-    expect(history.violations("n", [])).toEqual(["demo was Suspended, and yet there was Pod pod"]);
+    const suspended = { jobDeploymentStatus: "Suspended", executionAttempt: 0 } as const;
+    history.add({ type: "MODIFIED", object: job(3, suspended, { suspend: true }) });
+    expect(history.violations("n", [])).toEqual(["demo: Kueue would give its quota away, and yet there is Pod pod"]);
   });
 
   it("in which Ray was given a job twice is not", () => {
