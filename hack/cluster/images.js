@@ -150,10 +150,14 @@ function surroundings() {
   };
 }
 
-/** The one that apt uses, if this is Debian. */
+/** The one that apt uses. */
 async function mirror() {
   const sites = await run("apt-get", ["indextargets", "--format", "$(SITE)"]).catch(() => "");
-  return sites.split("\n").find((site) => /\/debian\/?$/.test(site)) ?? "http://deb.debian.org/debian";
+  const site = sites.split("\n").find((each) => /\/debian\/?$/.test(each));
+  if (site === undefined) {
+    throw new Error("apt names no mirror of Debian on this machine, and the Ray image is made from Debian's packages");
+  }
+  return site;
 }
 
 /**
