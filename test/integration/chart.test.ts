@@ -5,6 +5,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { afterAll, describe, expect, inject, it } from "vitest";
+import { SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { KubeObject } from "../../src/api/object.ts";
 import { configFrom } from "../../src/config.ts";
 import { HttpTransport } from "../../src/machinery/kube/http.ts";
@@ -140,6 +141,26 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
     expect(words).toContain(name);
     const env = JSON.stringify([{ name, value }]);
     await expect(render({ setJson: [`env=${env}`] })).rejects.toThrow(`env: ${words}`);
+  });
+
+  it.each<[string, object, string]>([
+    ["a label of its own", { defaultPodLabels: { "ray.io/cluster": "x" } }, 'without "ray.io/cluster", which'],
+    ["a label that cannot be", { defaultPodLabels: { team: "a b" } }, "/defaultPodLabels/team': 'a b' does not match"],
+    ["an annotation of its own", { defaultPodAnnotations: { "raykeeper.dev/attempt": "1" } }, 'without "raykeeper.dev'],
+    ["a sidecar without an image", { headSidecarContainers: [{ name: "x" }] }, "missing property 'image'"],
+    [
+      "its submitter's name",
+      { workerSidecarContainers: [{ name: SUBMITTER_CONTAINER, image: "i" }] },
+      "operator's own",
+    ],
+    ["a name twice", { defaultContainerEnvs: [{ name: "A" }, { name: "A" }] }, "two of the name A"],
+    ["a number for a text", { defaultContainerEnvs: [{ name: "A", value: 7 }] }, "got number, want string"],
+    ["two values", { defaultContainerEnvs: [{ name: "A", value: "", valueFrom: { fieldRef: {} } }] }, "Leave one out"],
+  ])("refuses a configuration file that the operator would not start with: %s", async (_, fields, words) => {
+    const file = JSON.stringify({ apiVersion: "config.ray.io/v1alpha1", kind: "Configuration", ...fields });
+    expect(() => configFrom({ file })).toThrow(`The configuration file's ${Object.keys(fields)[0]} must be`);
+    const setJson = [`configuration=${JSON.stringify({ enabled: true, ...fields })}`];
+    await expect(render({ setJson })).rejects.toThrow(words);
   });
 
   it("takes a variable that the operator can read", async () => {

@@ -35,6 +35,26 @@ only when the one that runs has been replaced. A value that is at its default is
 {{- $said = append $said (printf "configuration.%s has no effect without configuration.enabled. Set that to true." $field) }}
 {{- end }}
 {{- end }}
+{{- range $field := list "defaultPodAnnotations" "defaultPodLabels" }}
+{{- range $key, $_ := index ($.Values.configuration | default dict) $field }}
+{{- if regexMatch "^([^/]*\\.)?(ray\\.io|raykeeper\\.dev)/" $key }}
+{{- $said = append $said (printf "configuration.%s must be a map without %q, which the operator sets itself." $field $key) }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- range $field := list "defaultContainerEnvs" "headSidecarContainers" "workerSidecarContainers" }}
+{{- $names := list }}
+{{- range index ($.Values.configuration | default dict) $field }}
+{{- if has .name $names }}
+{{- $said = append $said (printf "configuration.%s has two of the name %s. Leave one out." $field .name) }}
+{{- else if and .image (eq .name "ray-job-submitter") }}
+{{- $said = append $said (printf "configuration.%s: %s is the name of the operator's own container. Give it another." $field .name) }}
+{{- else if and (hasKey . "value") .valueFrom }}
+{{- $said = append $said (printf "configuration.%s: %s has value and valueFrom. Leave one out." $field .name) }}
+{{- end }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- end }}
 {{- range .Values.featureGates }}
 {{- if not (hasKey $refused.gates .name) }}
 {{- $said = append $said (printf "featureGates: there is no feature gate %s. Leave it out; there are %s." .name (join ", " (keys $refused.gates | sortAlpha))) }}
