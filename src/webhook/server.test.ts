@@ -1,8 +1,10 @@
 // The webhook over real HTTPS, as an API server asks it.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
+import { connect as tcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { connect as tls } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { rayCluster } from "../domain/raycluster/testing.ts";
 import { rayJob } from "../domain/rayjob/testing.ts";
@@ -284,6 +286,23 @@ describe("the end", () => {
     await clock.advance(5_000);
     await closed;
     await expect(ask(port, RAY_JOB, review(rayJob()))).rejects.toThrow("ECONNREFUSED");
+  });
+
+  it.each(["tcp", "tls"])("does not wait for ever for whoever has connected by %s and asks nothing", async (by) => {
+    const clock = new VirtualClock();
+    const { port } = await serve({ clock });
+    const silentOne =
+      by === "tcp" ? tcp({ port, host: "127.0.0.1" }) : tls({ port, host: "127.0.0.1", ca: authority.certificate });
+    silentOne.on("error", () => {});
+    await new Promise((connected) => silentOne.once(by === "tcp" ? "connect" : "secureConnect", connected));
+    // A request on another connection: the server has seen the first one by then.
+    await ask(port, RAY_JOB, review(rayJob()));
+    const gone = new Promise((resolve) => silentOne.once("close", resolve));
+    const closed = webhook.close();
+    while (clock.next() === undefined) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(10_000);
+    await closed;
+    await gone;
   });
 
   it("is in order even before there was a certificate", async () => {

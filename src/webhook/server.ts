@@ -7,6 +7,7 @@
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { createServer, type Server } from "node:https";
+import type { Socket } from "node:net";
 import type { Settings } from "../domain/settings.ts";
 import { type Clock, sleep } from "../machinery/clock.ts";
 import { describe, type Logger } from "../machinery/logger.ts";
@@ -35,11 +36,13 @@ export interface Webhook {
   readonly listening: Promise<number>;
   /**
    * Ends it. For `linger` milliseconds it goes on answering: until every API server has heard that this replica leaves,
-   * some still ask it. Requests under way are answered in any case.
+   * some still ask it. Requests under way are answered in any case, if they come to their end soon.
    */
   close(linger?: number): Promise<void>;
 }
 
+/** In which requests under way are answered at the end; as long as the API server waits for an answer (configuration.ts). */
+const LAST_ANSWERS = 10_000;
 /** An object may have 3 MiB on its way to the API server, and comes here as it is and as it was. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
@@ -51,6 +54,8 @@ export function serveWebhook(options: WebhookOptions): Webhook {
   listening.catch(() => {});
   let server: Server | undefined;
   let leaving = false;
+  /** All of them: the server itself knows only those that have asked. */
+  const connections = new Set<Socket>();
   const underWay: Record<string, number> = {};
   const show = ({ certificate: cert, key }: Certificate) => {
     if (server) {
@@ -60,6 +65,10 @@ export function serveWebhook(options: WebhookOptions): Webhook {
     server = createServer({ cert, key, minVersion: "TLSv1.2" }, (request, response) =>
       respond(options, request, response, () => leaving, underWay),
     );
+    server.on("connection", (connection: Socket) => {
+      connections.add(connection);
+      connection.once("close", () => connections.delete(connection));
+    });
     server.on("error", (error) => {
       log.error({ error: describe(error), address: options.address }, "the webhook cannot listen");
       reject(error);
@@ -84,10 +93,14 @@ export function serveWebhook(options: WebhookOptions): Webhook {
       await keeping;
       const open = server;
       if (!open?.listening) return;
-      await new Promise<void>((done) => {
-        open.close(() => done());
-        open.closeIdleConnections();
-      });
+      const closed = new Promise<void>((done) => open.close(() => done()));
+      open.closeIdleConnections();
+      // Whoever has connected and asks nothing would hold up the end of the process for ever.
+      const answered = new AbortController();
+      await Promise.race([closed, sleep(clock, LAST_ANSWERS, answered.signal).catch(() => {})]);
+      answered.abort();
+      for (const connection of connections) connection.destroy();
+      await closed;
     },
   };
 }
