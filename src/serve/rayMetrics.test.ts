@@ -77,6 +77,17 @@ describe("a RayJob's numbers", () => {
     expect(text).toContain('raykeeper_rayjob_attempts_total{namespace="ns",outcome="Suspended"} 1');
   });
 
+  it.each(["", "ValidationFailed"])(
+    "count no attempt of a RayJob that is suspended before it began (%j)",
+    async (phase) => {
+      const text = await follow([
+        [job({ jobDeploymentStatus: phase }), 0],
+        [job({ jobDeploymentStatus: "Suspended" }), 1],
+      ]);
+      expect(text).not.toContain("raykeeper_rayjob_attempts_total{");
+    },
+  );
+
   it("leave no series of a deleted RayJob, also where a namesake takes its place unseen", async () => {
     const lived: Step[] = [
       [initializing, 0],

@@ -95,6 +95,8 @@ const ownerKind = (cluster: RayCluster): string =>
   cluster.metadata.ownerReferences?.find(({ controller }) => controller)?.kind ?? "None";
 
 const ENDED = new Set(["Complete", "Failed", "Retrying"]);
+/** Phases in which there is no attempt that a suspension could end. */
+const IDLE = new Set(["", "ValidationFailed"]);
 /** Namespaces whose attempts are counted apart. Those that come and go must not fill the memory of whoever scrapes. */
 const MOST_NAMESPACES = 1000;
 
@@ -131,8 +133,10 @@ export class RayJobMetrics {
     this.#metrics.observe("raykeeper_rayjob_phase_seconds", { phase: before.phase || "New" }, seconds);
     if (before.phase === "Retrying") this.#unblocked(old, at);
     if (ENDED.has(phase)) this.#ended(old, now, phase, at);
-    // An attempt that failed is counted when that is known, not again when its retry is given up.
-    if ((ENDED.has(phase) || phase === "Suspended") && before.phase !== "Retrying") this.#count(now, phase);
+    // An attempt that failed is counted when that is known, not again when its retry is given up; none ends where none
+    // was under way, as in a RayJob that is born suspended.
+    const isEnd = ENDED.has(phase) || (phase === "Suspended" && !IDLE.has(before.phase));
+    if (isEnd && before.phase !== "Retrying") this.#count(now, phase);
   }
 
   /** How long the next attempt waited at the barrier of BlockingRecreate; other retries block nothing. */
