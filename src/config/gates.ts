@@ -26,7 +26,7 @@ export const GATES = {
   },
   RayJobDeletionPolicy: {
     on: true,
-    what: "`deletionStrategy`; `suspend` of a worker group is always obeyed",
+    what: "`deletionStrategy`, and `suspend` of a worker group",
   },
   RayMultiHostIndexing: {
     on: true,
