@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { clusterSpec, rayCluster, rayJob } from "../../test/support/manifests.ts";
 import { crds } from "../api/crds.ts";
 import type { RayCluster } from "../api/raycluster.ts";
-import type { RayJob, RayJobSpec, RayJobStatus } from "../api/rayjob.ts";
+import type { DeletionPolicy, RayJob, RayJobSpec, RayJobStatus } from "../api/rayjob.ts";
 import { realClock } from "../machinery/clock.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
 import { rayClusters, rayJobs } from "../machinery/kube/resources.ts";
@@ -10,6 +10,11 @@ import { SimKube } from "../simkube/simkube.ts";
 import { prospectsOf } from "./migrate.ts";
 
 const autoscaling: Partial<RayJobSpec> = { rayClusterSpec: { ...clusterSpec(1), enableInTreeAutoscaling: true } };
+
+const both = (policy: DeletionPolicy): Partial<RayJobSpec> => ({
+  shutdownAfterJobFinishes: false,
+  deletionStrategy: { onSuccess: { policy }, onFailure: { policy } },
+});
 
 async function told(job: RayJob | undefined, status?: RayJobStatus, cluster?: RayCluster): Promise<string[]> {
   const simkube = new SimKube({ clock: realClock, crds: crds(), seed: 1 });
@@ -52,6 +57,16 @@ it.each([
 ] as const)("%s", async (_, spec, phase, expected) => {
   const [line] = await told(rayJob(spec as Partial<RayJobSpec>), phase && { jobDeploymentStatus: phase });
   expect(line).toContain(expected);
+});
+
+it.each([
+  ["nothing", { shutdownAfterJobFinishes: false }, "nothing of it is deleted"],
+  ["its cluster", { shutdownAfterJobFinishes: true }, "its RayCluster goes when it is due"],
+  ["itself", both("DeleteSelf"), "the RayJob itself is deleted when it is due"],
+  ["workers", both("DeleteWorkers"), "the workers of its RayCluster go when it is due"],
+] as const)("a job that is over, of which is deleted: %s", async (_, spec, expected) => {
+  const [line] = await told(rayJob(spec), { jobDeploymentStatus: "Failed", jobStatus: "FAILED" });
+  expect(line).toBe(`true is over; ${expected}`);
 });
 
 it("a RayCluster that goes on, and one that nobody would care for", async () => {

@@ -11,6 +11,7 @@ import type { RayCluster } from "../api/raycluster.ts";
 import type { JobDeploymentStatus, RayJob } from "../api/rayjob.ts";
 import { rayClusterViolations } from "../domain/raycluster/validate.ts";
 import { isElsewhere } from "../domain/rayjob/observe.ts";
+import { disposalOf } from "../domain/rayjob/policy.ts";
 import { rayJobViolations } from "../domain/rayjob/validate.ts";
 import { defaultSettings } from "../domain/settings.ts";
 import { sentence, type Violation } from "../domain/validation.ts";
@@ -97,8 +98,8 @@ const BY_PHASE: Readonly<Record<JobDeploymentStatus, string>> = {
   Suspending: "the suspension is carried through",
   Suspended: "stays suspended",
   Retrying: "the next attempt begins when the last one is gone",
-  Complete: "is over; its RayCluster goes when it is due",
-  Failed: "is over; its RayCluster goes when it is due",
+  Complete: "is over",
+  Failed: "is over",
   ValidationFailed: "starts, since its spec is valid here",
 };
 const OVER: readonly string[] = ["Complete", "Failed"];
@@ -110,12 +111,25 @@ function jobProspect(job: Stored<RayJob>): Prospect {
   const about = { ...named(job), phase };
   if (isElsewhere(job)) return { ...about, fine: true, what: `is not touched: managed by ${job.spec.managedBy}` };
   if (job.metadata.deletionTimestamp) return { ...about, fine: true, what: "the deletion is carried through" };
-  const what = BY_PHASE[phase];
+  const what = OVER.includes(phase) ? `${BY_PHASE[phase]}; ${afterwards(job)}` : BY_PHASE[phase];
   const wrong = rayJobViolations(job, defaultSettings);
   if (wrong.length === 0 || OVER.includes(phase)) return { ...about, fine: true, what };
   if (phase === "ValidationFailed") return { ...about, fine: true, what: "stays refused" };
   if (NOT_BEGUN.includes(phase)) return { ...about, fine: false, what: `would be refused: ${words(wrong)}` };
   return { ...about, fine: false, what: `${what}; another attempt would be refused: ${words(wrong)}` };
+}
+
+/** What is deleted of a RayJob that is over: at once, where KubeRay kept it and its time has passed. */
+function afterwards({ spec, status = {} }: RayJob): string {
+  const policies = disposalOf(spec, status, defaultSettings).stages.map(({ policy }) => policy);
+  const goes = policies.includes("DeleteSelf")
+    ? "the RayJob itself is deleted"
+    : policies.includes("DeleteCluster")
+      ? "its RayCluster goes"
+      : policies.includes("DeleteWorkers")
+        ? "the workers of its RayCluster go"
+        : undefined;
+  return goes ? `${goes} when it is due` : "nothing of it is deleted";
 }
 
 function clusterProspect(cluster: Stored<RayCluster>, jobs: readonly Stored<RayJob>[]): Prospect {

@@ -39,7 +39,7 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
   const status = statusOf(job);
   const record = currentRecord(observed);
   const some = remains(observed, record);
-  // What ended under KubeRay stays as KubeRay left it, save that its cluster goes when it is due.
+  // What ended under KubeRay stays as KubeRay left it, save that what is to go by policy goes when it is due.
   const isOurs = status.attempts !== undefined;
   const submitter = record && isOurs ? settleSubmitter(observed, status, record) : [];
   if (record && isOurs && mayYetBeSubmitted(observed, status, record)) {
