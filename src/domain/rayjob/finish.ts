@@ -9,13 +9,11 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, Effect, KubeEffect } from "../decision.ts";
-import { hasLostOneHead } from "../raycluster/oneHead.ts";
 import { earliest, fromWire, type Instant } from "../time.ts";
 import { absence, enumerate, unproven } from "./absence.ts";
 import {
   deleteCluster,
   deleteSubmitter,
-  findCluster,
   findSubmitter,
   isLeaving,
   placeOf,
@@ -23,15 +21,13 @@ import {
   refOf,
   remains,
 } from "./children.ts";
-import { headFacts } from "./cluster.ts";
 import { findCondition, isTrue, withCondition } from "./conditions.ts";
-import { RAYS_OWN_WORD } from "./halt.ts";
+import { mayYetBeSubmitted, wasGivenUp } from "./givenUp.ts";
 import { holdingsNews } from "./holdings.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { disposalOf, type Stage, stageNow } from "./policy.ts";
 import type { RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, statusOf } from "./records.ts";
-import { isSidecar, maySubmitYet } from "./sidecar.ts";
 import { lastTry, submitterState } from "./submitter.ts";
 
 export function finish(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
@@ -91,23 +87,6 @@ function suspendWorkers(cluster: Stored<RayCluster>): KubeEffect {
       note: `Failed to suspend worker groups in cluster ${place}: {error}`,
     },
   };
-}
-
-/** It ended without Ray's own word on the job. */
-const wasGivenUp = (status: RayJobStatus): boolean =>
-  status.jobDeploymentStatus === "Failed" && !RAYS_OWN_WORD.has(findCondition(status, "Failed")?.reason ?? "");
-
-/**
- * A sidecar cannot be deleted alone, and a head that is not there yet would bring one. So the cluster of an attempt that
- * was given up before Ray had its job goes whatever the policy: it was for this job only, and has run nothing.
- */
-function mayYetBeSubmitted(observed: ObservedRayJob, status: RayJobStatus, record: AttemptRecord): boolean {
-  if (!isSidecar(record) || record.observedTime !== undefined || !wasGivenUp(status)) return false;
-  const found = findCluster(observed, record);
-  if (found.is !== "ours") return false;
-  const cluster = found.object as Stored<RayCluster>;
-  const { pod } = headFacts(cluster, observed.pods, record.headPodUID);
-  return pod ? maySubmitYet(pod) : !hasLostOneHead(cluster, []);
 }
 
 function settleSubmitter(

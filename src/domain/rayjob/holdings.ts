@@ -16,6 +16,7 @@ import { desiredReplicas } from "../raycluster/observe.ts";
 import type { Instant } from "../time.ts";
 import { findCluster, isLeaving } from "./children.ts";
 import { findCondition, withCondition } from "./conditions.ts";
+import { mayYetBeSubmitted } from "./givenUp.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { type Disposal, disposalOf, outcomeText, type Stage, takesCluster } from "./policy.ts";
 import { isSelected } from "./records.ts";
@@ -33,7 +34,7 @@ export function withHoldings(
     const message = `RayCluster ${name} is not this RayJob's, and stays; its submitter is being waited for.`;
     return withCondition(status, now, "ResourcesReleased", false, "InUse", message);
   }
-  const { reason, message } = holdings(status, observed, name);
+  const { reason, message } = holdings(status, observed, record, name);
   return withCondition(status, now, "ResourcesReleased", false, reason, message);
 }
 
@@ -41,10 +42,11 @@ export function withHoldings(
 export function endEvents(status: RayJobStatus, observed: ObservedRayJob, record: AttemptRecord): readonly EventSpec[] {
   const { rayClusterName: name = "" } = status;
   const { unmatched } = disposal(status, observed, record);
-  const kept = isSelected(record) || !name ? undefined : holdings(status, observed, name);
+  const kept = isSelected(record) || !name ? undefined : holdings(status, observed, record, name);
   const managed = observed.job.metadata.labels?.[LABEL.kueueQueueName] !== undefined;
   const warn = (reason: string, note: string): EventSpec => ({ type: "Warning", reason, action: "CleanUp", note });
-  const stays = isSelected(record) ? "The RayJob" : `RayCluster ${name}`;
+  const goes = isSelected(record) || goesAnyway(status, observed, record) !== undefined;
+  const stays = goes ? "The RayJob" : `RayCluster ${name}`;
   return [
     ...(unmatched
       ? [
@@ -78,7 +80,7 @@ export function holdingsNews(
   const pods = podsOf(observed, cluster.metadata.name);
   if (pods.length !== wantedPods(cluster) || pods.some(isLeaving)) return undefined;
   const told = findCondition(status, "ResourcesReleased");
-  const { reason, message } = holdings(status, observed, cluster.metadata.name);
+  const { reason, message } = holdings(status, observed, record, cluster.metadata.name);
   if (told?.reason === reason && told.message === message) return undefined;
   return withCondition(status, now, "ResourcesReleased", false, reason, message);
 }
@@ -89,13 +91,31 @@ const wantedPods = ({ spec }: RayCluster): number =>
 const disposal = (status: RayJobStatus, { job, settings }: ObservedRayJob, record?: AttemptRecord): Disposal =>
   disposalOf(job.spec, status, settings, isSelected(record));
 
-function holdings(status: RayJobStatus, observed: ObservedRayJob, name: string) {
-  const what = `RayCluster ${name} with ${sumOf(podsOf(observed, name))}`;
+function holdings(status: RayJobStatus, observed: ObservedRayJob, record: AttemptRecord, name: string) {
+  const sum = sumOf(podsOf(observed, name));
+  const what = `RayCluster ${name} with ${sum}`;
+  const anyway = goesAnyway(status, observed, record);
+  if (anyway) {
+    const message = anyway === GONE ? `RayCluster ${name} ${GONE}; left of it: ${sum}.` : `${what} ${anyway}.`;
+    return { reason: "InUse", message } as const;
+  }
   const { stages, kept } = disposal(status, observed);
   const last = stages.find(takesCluster);
   // What goes at once is not kept, though it takes its time to go.
   const reason = last?.after === 0 ? "InUse" : "KeptByPolicy";
   return { reason, message: `${what} ${fateOf(stages, kept)}.` } as const;
+}
+
+const GONE = "is not there";
+
+/** Why no policy keeps the cluster, as the end of a sentence about it; undefined where one may. */
+function goesAnyway(status: RayJobStatus, observed: ObservedRayJob, record: AttemptRecord): string | undefined {
+  const found = findCluster(observed, record);
+  if (found.is === "absent" || found.is === "stranger") return GONE;
+  if (isLeaving(found.object)) return "is being deleted";
+  return mayYetBeSubmitted(observed, status, record)
+    ? "is left: it is deleted now, because its sidecar might still submit the job"
+    : undefined;
 }
 
 /** As the end of a sentence about the cluster. */

@@ -2,11 +2,12 @@
 import { describe, expect, it } from "vitest";
 import { LABEL } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
-import type { DeletionPolicy, DeletionStrategy, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
+import type { AttemptRecord, DeletionPolicy, DeletionStrategy, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
 import { workerGroup } from "../raycluster/testing.ts";
 import { defaultSettings } from "../settings.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { disposalOf, type Outcome } from "./policy.ts";
+import type { RayAnswer } from "./ray.ts";
 import {
   at,
   CLUSTER,
@@ -19,6 +20,7 @@ import {
   rayCluster,
   rayJob,
   reasons,
+  record,
   says,
   seenRunning,
   statusWith,
@@ -314,6 +316,54 @@ describe("what an ended job holds", () => {
     ],
   ])("%s, and status says so with count and requests", (_, spec, condition, fate) => {
     expect(held(ending(spec))).toEqual([condition, `${WHAT} ${fate}`]);
+  });
+
+  describe("is not said to be kept", () => {
+    const keeping = { ...rules(on(COMPLETE, "DeleteCluster")), preRunningDeadlineSeconds: 60 };
+    const queue = { [LABEL.kueueQueueName]: "q" };
+    const late = (attempt: AttemptRecord, more: Partial<ObservedRayJob>) =>
+      decide(
+        observed({
+          job: rayJob(keeping, statusWith(attempt, { jobDeploymentStatus: "Initializing" }), { labels: queue }),
+          ...more,
+        }),
+        at("12:10:01"),
+      );
+    const noteOf = (decision: ReturnType<typeof late>) =>
+      decision.events.find(({ reason }) => reason === "NoDeletionRuleMatched")?.note;
+
+    it.each<[string, Partial<ObservedRayJob>, string]>([
+      ["where the cluster is gone, or never was", {}, "is not there; left of it: 0 Pods."],
+      [
+        "where it is being deleted",
+        {
+          rayClusters: [
+            { ...rayCluster(), metadata: { ...rayCluster().metadata, deletionTimestamp: wire("12:09:00") } },
+          ],
+        },
+        "with 0 Pods is being deleted.",
+      ],
+    ])("%s", (_, more, fate) => {
+      const decision = late(record(), more);
+      expect(held(decision)).toEqual(["False InUse", `RayCluster ${CLUSTER} ${fate}`]);
+      expect(noteOf(decision)).toContain("The RayJob stays");
+      expect(reasons(decision)).not.toContain("PodsKeptOutsideQuota");
+    });
+
+    it("where it goes so that its sidecar does not submit any more, whatever the policy", () => {
+      const seen: Partial<ObservedRayJob> = {
+        rayClusters: [rayCluster()],
+        ray: { answer: { requestedAt: at("12:10:00"), job: { kind: "none", error: "refused" } } as RayAnswer },
+      };
+      const attempt = record({ submissionMode: "SidecarMode", submissionStartTime: wire("12:00:10") });
+      const decision = late(attempt, seen);
+      expect(held(decision)).toEqual([
+        "False InUse",
+        `RayCluster ${CLUSTER} with 0 Pods is left: it is deleted now, because its sidecar might still submit the job.`,
+      ]);
+      expect(noteOf(decision)).toContain("The RayJob stays");
+      expect(reasons(decision)).not.toContain("PodsKeptOutsideQuota");
+    });
   });
 
   it("is told by an event where no rule matches, so the cluster would stay for ever", () => {
