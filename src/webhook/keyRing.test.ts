@@ -83,6 +83,15 @@ describe("the ring", () => {
     expect(again.serving).toBe(first.serving);
     expect(again.trusted).toEqual([first.authority.certificate, again.next!.certificate]);
   });
+
+  it("does not grow without end where the Secret is lost again and again, and is trusted all the while", () => {
+    let ring = first;
+    for (let loss = 1; loss <= 100; loss++) ring = succeeded(ring, around(ring.trusted), START + loss);
+    expect(ring.serving).toBe(first.serving);
+    expect(ring.trusted).toHaveLength(10);
+    expect(ring.trusted).toContain(first.authority.certificate);
+    expect(ring.trusted.at(-1)).toBe(ring.next!.certificate);
+  });
 });
 
 describe("the Secret", () => {

@@ -36,6 +36,9 @@ const RENEWED_AT = 2 / 3;
 /** Clocks of different machines differ. */
 const SKEW = 60_000;
 
+/** Successors beside the authority that signs; each loss of the Secret makes one. */
+const MOST_SUCCESSORS = 8;
+
 export interface Circumstances {
   readonly names: { readonly dnsNames: readonly string[]; readonly addresses?: readonly string[] };
   readonly lifetimes: Lifetimes;
@@ -71,7 +74,10 @@ export function turned(ring: KeyRing | undefined, around: Circumstances, now: nu
 export function succeeded(ring: KeyRing, around: Circumstances, now: number): KeyRing {
   if (hasEnded(ring.authority, now)) return begin(ring, around, now);
   const next = newAuthority(around, now);
-  return { ...ring, next, trusted: [...ring.trusted, next.certificate] };
+  // Where somebody else writes that Secret, too, it is lost again and again.
+  const lately = ring.trusted.slice(-MOST_SUCCESSORS);
+  const kept = ring.trusted.filter((pem) => pem === ring.authority.certificate || lately.includes(pem));
+  return { ...ring, next, trusted: [...kept, next.certificate] };
 }
 
 /** No authority that anybody could trust. */
