@@ -252,6 +252,12 @@ describe("a choice whose feature is not built", () => {
     expect(configFrom({}).settings.deletionPolicy).toBe(true);
   });
 
+  it.each(["9443", ":", ":70000", "a:b:9443", "0"])("refuses %j as the webhook's address", (written) => {
+    expect(problems({ env: { ENABLE_WEBHOOKS: "true", RAYKEEPER_WEBHOOK_ADDRESS: written } })).toEqual([
+      `RAYKEEPER_WEBHOOK_ADDRESS must be an address to listen on, such as :9443 or 127.0.0.1:9443, not "${written}".`,
+    ]);
+  });
+
   it("serves the webhook as KubeRay does, and elsewhere by variables of its own", () => {
     expect(configFrom({ env: {} }).webhook).toBeUndefined();
     // The name that the rights are bound to, where nobody chooses another.

@@ -19,6 +19,14 @@ function wrong(expected: string): never {
 
 export const text: Reader<string> = (value) => (typeof value === "string" ? value : wrong("a text"));
 
+/** Where to listen; how it is read: serve/http.ts. */
+export const address: Reader<string> = (value) => {
+  const [, port] = /^(?:\[[^\]]+\]|[^:[\]]*):(\d{1,5})$/.exec(text(value)) ?? [];
+  return port !== undefined && Number(port) <= 65_535
+    ? (value as string)
+    : wrong("an address to listen on, such as :9443 or 127.0.0.1:9443");
+};
+
 export const boolean: Reader<boolean> = (value) => {
   if (typeof value === "boolean") return value;
   // Go's flag package takes these spellings, so manifests of KubeRay have them.

@@ -6,7 +6,7 @@
  */
 import type { Settings } from "../domain/settings.ts";
 import { seconds } from "../domain/time.ts";
-import { count, only, type Reader, text, unless } from "./readers.ts";
+import { address, count, only, type Reader, text, unless } from "./readers.ts";
 
 interface Variable<T = never> {
   readonly read: Reader<T>;
@@ -93,7 +93,7 @@ export const VARIABLES: Readonly<Record<string, Variable>> = {
     what: "name of the webhook's Service and of the Secret of its certificates; its ValidatingWebhookConfiguration is named so, too, with a dot and the operator's namespace after it",
   }),
   RAYKEEPER_WEBHOOK_ADDRESS: variable({
-    read: text,
+    read: address,
     default: ":9443",
     what: "where the webhook listens",
   }),
