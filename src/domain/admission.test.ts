@@ -45,6 +45,21 @@ describe("a RayJob", () => {
     expect(rules(admit(more, old))).toEqual(["suspend-needs-shutdown"]);
   });
 
+  it("that is invalid already may be suspended by a queue, which puts templates back with the same write", () => {
+    const template = (nodeSelector?: object) => {
+      const spec = rayJob().spec.rayClusterSpec!;
+      const pod = { spec: { ...spec.headGroupSpec.template.spec, nodeSelector } };
+      return { rayClusterSpec: { ...spec, headGroupSpec: { ...spec.headGroupSpec, template: pod } } } as object;
+    };
+    const running = rayJob({ ...INVALID, ...template({ zone: "a" }) });
+    const stopped = admit(rayJob({ ...INVALID, ...template(), suspend: true }), running);
+    expect(stopped.violations).toEqual([]);
+    expect(stopped.warnings.map(({ rule }) => rule)).toEqual(["backoff-limit-not-negative"]);
+    const worse = rayJob({ ...INVALID, ...template(), jobId: "a b", suspend: true });
+    expect(rules(admit(worse, running))).toEqual(["job-id-in-url", "backoff-limit-not-negative"]);
+    expect(rules(admit(rayJob({ ...INVALID, ...template() }), running))).toEqual(["backoff-limit-not-negative"]);
+  });
+
   it("of another controller's is let alone", () => {
     expect(rules(admit(rayJob({ ...INVALID, managedBy: "kueue.x-k8s.io/multikueue" } as object)))).toEqual([]);
   });

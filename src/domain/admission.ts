@@ -4,7 +4,8 @@
  * Answers: what is wrong, which refuses it, and what is worth a warning. Controller and `raykeeper validate` ask the same
  * rules.
  * May not: stand in the way of an end or of a suspension. An object that is being deleted, whose spec is as it was, or of
- * which nothing but `suspend` changes is always admitted: who set up the webhook may have been later than the object.
+ * which nothing but `suspend` changes is always admitted: who set up the webhook may have been later than the object. So
+ * is a suspension that makes nothing worse: a queue puts templates back with the same write, and needs its quota.
  */
 import type { KubeObject } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
@@ -33,28 +34,32 @@ interface Write<T extends KubeObject> {
 
 export function admitRayJob({ object, old }: Write<RayJob>, settings: Settings): Admission {
   if (isElsewhere(object)) return NOTHING;
-  return admit({ object, old }, () => ({
-    violations: rayJobViolations(object, settings),
-    warnings: [...rayJobCautions(object, settings), ...(old ? rayJobEditCautions(object, old, settings) : [])],
+  return admit({ object, old }, (job) => ({
+    violations: rayJobViolations(job, settings),
+    warnings: [...rayJobCautions(job, settings), ...(old ? rayJobEditCautions(job, old, settings) : [])],
   }));
 }
 
 export function admitRayCluster({ object, old }: Write<RayCluster>, settings: Settings): Admission {
   if (isManagedElsewhere(object)) return NOTHING;
-  return admit({ object, old }, () => ({
-    violations: rayClusterViolations(object, settings),
-    warnings: rayClusterCautions(object, settings),
+  return admit({ object, old }, (cluster) => ({
+    violations: rayClusterViolations(cluster, settings),
+    warnings: rayClusterCautions(cluster, settings),
   }));
 }
 
 const NOTHING: Admission = { violations: [], warnings: [] };
 
-type Specified = KubeObject & { readonly spec?: object };
+type Specified = KubeObject & { readonly spec?: { readonly suspend?: boolean } };
 
-function admit({ object, old }: Write<Specified>, judge: () => Admission): Admission {
+function admit<T extends Specified>({ object, old }: Write<T>, judgeOne: (object: T) => Admission): Admission {
   if (object.metadata.deletionTimestamp || (old && same(object.spec, old.spec))) return NOTHING;
-  const judged = judge();
-  if (!old || !same(withoutSuspend(object), withoutSuspend(old))) return judged;
+  const judged = judgeOne(object);
+  if (!old) return judged;
+  const suspends = object.spec?.suspend === true && !old.spec?.suspend;
+  const known = suspends && judged.violations.length > 0 ? judgeOne(old).violations : [];
+  const isNoWorse = judged.violations.every(({ rule, at }) => known.some((one) => one.rule === rule && one.at === at));
+  if (!same(withoutSuspend(object), withoutSuspend(old)) && !(known.length > 0 && isNoWorse)) return judged;
   // Admitted as it is; that it is not valid is said all the same.
   return { violations: [], warnings: judged.violations };
 }
