@@ -181,7 +181,7 @@ describe("a submitter's Job without a Pod", () => {
   });
 
   it("is told of with where to look: a quota or Pod security shows in the Job's events alone", () => {
-    expect(trouble({}, "12:00:20").is).toBe("Job demo has no Pod; `kubectl describe job demo` says why.");
+    expect(trouble({}, "12:00:20").is).toBe("Job demo has no Pod; `kubectl describe job -n default demo` says why.");
   });
 
   it("is told of at once when it is suspended by somebody else", () => {

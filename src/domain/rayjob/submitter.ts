@@ -146,13 +146,13 @@ export function submitterTrouble(
 }
 
 /** The Job controller tells by events alone why it can make no Pod: a quota, Pod Security, a LimitRange, a webhook. */
-function withoutPod({ metadata: { name, creationTimestamp }, spec, status }: Stored<Job>, now: Instant) {
+function withoutPod({ metadata: { name, namespace, creationTimestamp }, spec, status }: Stored<Job>, now: Instant) {
   if (spec?.suspend)
     return { is: `Job ${name} is suspended, and not by this operator: it has no Pod until that is undone.` };
   if (status?.active || status?.failed || status?.succeeded) return {};
   const wakeAt = (fromWire(creationTimestamp) ?? now) + POD_EXPECTED_WITHIN;
   if (now < wakeAt) return { wakeAt };
-  return { is: `Job ${name} has no Pod; \`kubectl describe job ${name}\` says why.` };
+  return { is: `Job ${name} has no Pod; \`kubectl describe job -n ${namespace} ${name}\` says why.` };
 }
 
 /** Whether nobody reads the log now: it has ended, or failed and is not back yet. */
