@@ -44,6 +44,7 @@ import { Elector } from "./machinery/leader.ts";
 import { describe, type Logger } from "./machinery/logger.ts";
 import { noMetrics } from "./machinery/metrics.ts";
 import { adoptByOwner, NotKept } from "./machinery/perform.ts";
+import { RepeatedRefusals, refusedWrites } from "./machinery/refusals.ts";
 import type { Vitals } from "./machinery/vitals.ts";
 import { RayCommands } from "./ray/commands.ts";
 import { Dashboard } from "./ray/dashboard.ts";
@@ -576,56 +577,6 @@ function observeRayCluster(
     settings: config.settings,
     live,
   };
-}
-
-/** The writes of a pass that the API server refused, under the reasons their effects announce. */
-function refusedWrites({ decision, outcome }: PassTrace<RayCommand>): readonly RefusedWrite[] {
-  return (outcome?.failures ?? [])
-    .filter(({ kind }) => kind === "refused")
-    .flatMap(({ tried, error }) => {
-      const effect = decision?.effects.find(({ why }) => why === tried);
-      if (!effect || !("failureEvent" in effect) || !effect.failureEvent) return [];
-      return [{ reason: effect.failureEvent.reason, message: describe(error) }];
-    });
-}
-
-/** Milliseconds for which a refusal keeps the words it was first told in. */
-const SAME_WORDS = 60_000;
-
-/** What the API server refuses again and again: once is no news, since it is tried again at once. */
-class RepeatedRefusals {
-  readonly #reasons: readonly string[];
-  readonly #clock: Clock;
-  readonly #last = new Map<
-    string,
-    { readonly writes: readonly RefusedWrite[]; readonly since: number; readonly repeated: boolean }
-  >();
-
-  /** `reasons`: of the failure events that count. */
-  constructor(reasons: readonly string[], clock: Clock) {
-    this.#reasons = reasons;
-    this.#clock = clock;
-  }
-
-  of(key: string): readonly RefusedWrite[] {
-    const last = this.#last.get(key);
-    return last?.repeated ? last.writes : [];
-  }
-
-  heard(trace: PassTrace<RayCommand>): void {
-    const { key, result, decision, outcome } = trace;
-    // A pass that did nothing but tell of it, or ended early, tried nothing.
-    const tried = decision && (decision.effects.length > 0 || !decision.status);
-    if (result !== "gone" && !(outcome && tried)) return;
-    const writes = refusedWrites(trace).filter(({ reason }) => this.#reasons.includes(reason));
-    const last = this.#last.get(key);
-    const now = this.#clock.now();
-    if (writes.length === 0) this.#last.delete(key);
-    else if (!last) this.#last.set(key, { writes, since: now, repeated: false });
-    // Words that differ each time (a number of the request, a time) would be a write at each try.
-    else if (last.repeated && now - last.since < SAME_WORDS) return;
-    else this.#last.set(key, { writes, since: now, repeated: true });
-  }
 }
 
 const keyOf = ({ metadata }: Stored): string => objectKey(metadata.namespace, metadata.name);

@@ -12,6 +12,7 @@ import { check, type Finding, type Rule, type Violation } from "../validation.ts
 import { disposalOf, OUTCOMES } from "./policy.ts";
 import { selects } from "./records.ts";
 import { same } from "./status.ts";
+import { SUBMISSION_FIELDS } from "./submission.ts";
 
 export function rayJobCautions(job: RayJob, settings: Settings): Violation[] {
   return check(rules, { ...job, spec: job.spec ?? {} }, settings);
@@ -116,14 +117,7 @@ const TAKEN_AT_START = [
   "rayClusterSpec",
   "clusterSelector",
   "submissionMode",
-  "entrypoint",
-  "runtimeEnvYAML",
-  "metadata",
-  "entrypointNumCpus",
-  "entrypointNumGpus",
-  "entrypointResources",
-  "submitterConfig",
-  "submitterPodTemplate",
+  ...SUBMISSION_FIELDS,
   "jobId",
 ] as const satisfies readonly (keyof RayJobSpec)[];
 

@@ -12,7 +12,8 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobSpec } from "../../api/rayjob.ts";
 import { isSelected } from "./records.ts";
 
-const FIELDS = [
+/** What of spec is the submission itself. */
+export const SUBMISSION_FIELDS = [
   "entrypoint",
   "runtimeEnvYAML",
   "metadata",
@@ -23,7 +24,7 @@ const FIELDS = [
   "submitterPodTemplate",
 ] as const;
 
-export type Submission = Pick<RayJobSpec, (typeof FIELDS)[number]>;
+export type Submission = Pick<RayJobSpec, (typeof SUBMISSION_FIELDS)[number]>;
 
 /** Kubernetes' own limit is 256 KiB; what is left is for annotations that come later. */
 const MOST_BYTES = 240 * 1024;
@@ -33,7 +34,7 @@ export function submissionAnnotation(
   spec: RayJobSpec,
   others: Readonly<Record<string, string>>,
 ): Record<string, string> {
-  const present = FIELDS.filter((field) => spec[field] !== undefined).map((field) => [field, spec[field]]);
+  const present = SUBMISSION_FIELDS.filter((field) => spec[field] !== undefined).map((field) => [field, spec[field]]);
   const text = JSON.stringify(Object.fromEntries(present));
   const size = bytes(ANNOTATION.submission, text, ...Object.entries(others).flat());
   return size <= MOST_BYTES ? { [ANNOTATION.submission]: text } : {};
