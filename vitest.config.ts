@@ -3,6 +3,12 @@ import { defineConfig } from "vitest/config";
 // Projects, because they share nothing: `unit` is pure and fast, `integration` has a real API server and plays the
 // kubelet and Ray, `image` builds the container image and runs what is in it, `e2e` runs real Ray processes one scenario
 // at a time, `cluster` has a real node, for two at a time.
+/**
+ * Where a real Ray or a real node is part of the test, and the machine has other work, a scenario has a second try. One that
+ * needs it is told in the summary, with what went wrong: it is to be looked into, but does not hold up everything else.
+ */
+const SECOND_TRY = { retry: 1 };
+
 export default defineConfig({
   test: {
     // Until a cluster that the tests brought up is down again.
@@ -56,6 +62,7 @@ export default defineConfig({
           fileParallelism: false,
           testTimeout: 600_000,
           hookTimeout: 900_000,
+          ...SECOND_TRY,
         },
       },
       {
@@ -72,6 +79,7 @@ export default defineConfig({
           sequence: { groupOrder: 1 },
           testTimeout: 600_000,
           hookTimeout: 300_000,
+          ...SECOND_TRY,
         },
       },
       {

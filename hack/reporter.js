@@ -1,5 +1,5 @@
-// A vitest reporter that writes what hack/test.js sums up: counts, names of failed tests, and the reason of each skip
-// (vitest's own JSON has no reasons).
+// A vitest reporter that writes what hack/test.js sums up: counts, names of failed tests, those that passed at the second
+// try with why they did not at the first, and the reason of each skip (vitest's own JSON has no reasons).
 import { writeFileSync } from "node:fs";
 
 export default class SummaryReporter {
@@ -9,7 +9,7 @@ export default class SummaryReporter {
   }
 
   onTestRunEnd(modules, unhandledErrors) {
-    const report = { passed: 0, failed: 0, failures: [], skipped: [] };
+    const report = { passed: 0, failed: 0, failures: [], unsteady: [], skipped: [] };
     const fail = (name) => {
       report.failed++;
       report.failures.push({ name });
@@ -19,8 +19,9 @@ export default class SummaryReporter {
       // A file that cannot be loaded, or a hook that fails, has no failed test to show for it.
       const failedBefore = report.failed;
       for (const test of module.children.allTests()) {
-        const { state, note } = test.result();
+        const { state, note, errors } = test.result();
         const name = `${file} > ${test.fullName}`;
+        if (test.diagnostic()?.flaky) report.unsteady.push({ name, reason: errors?.[0]?.message.split("\n")[0] });
         if (state === "passed") report.passed++;
         else if (state === "failed") fail(name);
         else report.skipped.push({ name, reason: note ?? "no reason given" });

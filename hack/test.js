@@ -137,6 +137,7 @@ for (const { name, ok, problem, seconds, report } of results) {
 }
 for (const { report } of results) {
   for (const { name } of report?.failures ?? []) console.log(`failed:  ${name}`);
+  for (const { name, reason } of report?.unsteady ?? []) console.log(`passed at the second try: ${name}: ${reason}`);
   for (const { name, reason } of report?.skipped ?? []) console.log(`skipped: ${name}: ${reason}`);
 }
 if (ended) console.log("ended before all steps had run");

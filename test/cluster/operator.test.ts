@@ -100,7 +100,7 @@ scenario(cluster, deletedInEveryPhase, async (seen) => {
 
 scenario(
   cluster,
-  "of two replicas the leader is killed: the other takes over, and the job is Complete, run once",
+  "of two replicas the leader is killed: another process takes over, and the job is Complete, run once",
   async (seen) => {
     gate = new Gate();
     await scale(2);
@@ -114,18 +114,19 @@ scenario(
     await cluster.killContainer(before, before.spec!.containers[0]!.name);
     // Nobody leads now; the job ends meanwhile.
     gate.open();
+    // Most often the other replica; the killed one, which kubelet starts again at once, may be quicker on a busy machine.
     const after = await cluster.until(
-      "the other replica to lead",
+      "another process to lead",
       () => holder() !== identity && cluster.operators.store.list().find(leads),
     );
-    expect(after.metadata.uid).not.toBe(before.metadata.uid);
-    seen(`the other replica leads ${since()} after the kill`);
+    const which = after.metadata.uid === before.metadata.uid ? "the killed one, started again," : "the other replica";
+    seen(`${which} leads ${since()} after the kill`);
     const { status } = await cluster.ended("survivor");
     seen(`Complete ${since()} after the kill`);
     expect(status).toMatchObject({ jobDeploymentStatus: "Complete", executionAttempt: 0, succeeded: 1 });
     expect(status!.failed ?? 0).toBe(0);
     expect(gate.runs()).toBe(1);
-    // The killed one is started again in its Pod, and follows.
+    // The killed one is started again in its Pod, and leaves the lease to its holder.
     await cluster.until("the killed replica to be back", () =>
       cluster.operators.store
         .list()
