@@ -8,7 +8,7 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import type { Stored } from "../../api/object.ts";
 import type { Decision, LiveQuestion } from "../decision.ts";
-import { fromWire, type Instant, seconds, toWire } from "../time.ts";
+import { earliest, fromWire, type Instant, seconds, toWire } from "../time.ts";
 import { cleanUp, type Extent, left, proof, proofOfAbsence, remains, spentOf } from "./children.ts";
 import { findCondition, type Reasons, withCondition } from "./conditions.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -76,7 +76,9 @@ export function awaitAbsence(
   const effects = cleanUp(some, "it belongs to an attempt that is over");
   if (rest.length > 0 || effects.length > 0) {
     const message = `Waiting for ${enumerate(rest)} to be gone.`;
-    const slowAt = (fromWire(record?.endTime) ?? now) + SLOW;
+    // An attempt that KubeRay ended has no end of its own in its record.
+    const since = fromWire(record?.endTime) ?? earliest(...rest.map((object) => fromWire(leavingSince(object)))) ?? now;
+    const slowAt = since + SLOW;
     if (!showIn || effects.length > 0 || now < slowAt) {
       return { summary: message, effects, events: [], wakeAt: showIn ? Math.max(slowAt, now + SLOW / 10) : undefined };
     }

@@ -9,7 +9,7 @@ import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, Effect, KubeEffect } from "../decision.ts";
-import { earliest, fromWire, type Instant } from "../time.ts";
+import { earliest, fromWire, type Instant, toWire } from "../time.ts";
 import { absence, enumerate, unproven } from "./absence.ts";
 import {
   deleteCluster,
@@ -25,9 +25,10 @@ import { findCondition, isTrue, withCondition } from "./conditions.ts";
 import { mayYetBeSubmitted, wasGivenUp } from "./givenUp.ts";
 import { holdingsNews } from "./holdings.ts";
 import type { ObservedRayJob } from "./observe.ts";
-import { disposalOf, type Stage, stageNow } from "./policy.ts";
+import { disposalOf, endOf, type Stage, stageNow } from "./policy.ts";
 import type { RayCommand } from "./ray.ts";
 import { currentRecord, isSelected, statusOf } from "./records.ts";
+import { revise } from "./status.ts";
 import { lastTry, submitterState } from "./submitter.ts";
 
 export function finish(observed: ObservedRayJob, now: Instant): Decision<RayCommand> {
@@ -43,7 +44,13 @@ export function finish(observed: ObservedRayJob, now: Instant): Decision<RayComm
     const all = some.rayClusters.filter((cluster) => !isLeaving(cluster));
     if (all.length > 0) return { summary: why, effects: all.map((one) => deleteCluster(one, why)), events: [] };
   }
-  const { due, nextAt } = stageNow(disposalOf(job.spec, status, observed.settings, isSelected(record)), status, now);
+  const disposal = disposalOf(job.spec, status, observed.settings, isSelected(record));
+  if (endOf(status) === undefined && disposal.stages.some(({ after }) => after > 0)) {
+    // Written down, so that the time does not begin anew with whoever leads next.
+    const summary = "the job is over, and its status does not say since when: from now on";
+    return { summary, effects: [], events: [], status: revise(status, { endTime: toWire(now) }) };
+  }
+  const { due, nextAt } = stageNow(disposal, status, now);
   if (due?.policy === "DeleteSelf") {
     const why = `the job is over, and its time by ${due.field} has passed`;
     const effect: Effect<RayCommand> = { do: "delete", ref: refOf("RayJob", job), propagation: "Background", why };
@@ -98,7 +105,7 @@ function settleSubmitter(
   const submitter = submitterState(findSubmitter(observed, record), observed.pods);
   if (submitter.is !== "working" || !submitter.object) return [];
   const created = fromWire(submitter.object.metadata.creationTimestamp) ?? 0;
-  if (created >= (fromWire(status.endTime) ?? Number.POSITIVE_INFINITY)) {
+  if (created >= (endOf(status) ?? Number.POSITIVE_INFINITY)) {
     return [deleteSubmitter(submitter.object, "it came after the end, from a request that had been given up")];
   }
   // Where Ray holds the end, the submitter has nothing left to submit.

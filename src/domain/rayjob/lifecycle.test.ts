@@ -605,6 +605,15 @@ describe("Retrying", () => {
     );
   });
 
+  it("names it, too, after an attempt that KubeRay ended, whose record tells no end", () => {
+    const rayClusters = [rayCluster({ metadata: { deletionTimestamp: wire("12:09:00") } })];
+    const seen = failedOnce({ rayClusters });
+    const { attempts, ...status } = seen.job.status!;
+    const underKubeRay = { ...seen, job: { ...seen.job, status: { ...status, conditions: [] } } };
+    expect(messageOf(decide(underKubeRay, at("12:09:59")).status, "Retrying")).toBeUndefined();
+    expect(messageOf(decide(underKubeRay, at("12:10:00")).status, "Retrying")).toContain(`RayCluster ${CLUSTER}`);
+  });
+
   it("never deletes a cluster of somebody else", () => {
     const others = [rayCluster({ metadata: { ownerReferences: [], labels: {} } })];
     expect(decide(failedOnce({ rayClusters: others }), NOW).effects).toEqual([]);

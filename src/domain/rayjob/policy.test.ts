@@ -232,6 +232,39 @@ describe("a RayJob that is over", () => {
   });
 });
 
+describe("a RayJob that is over, without an end time in its status (put back from a backup, or taken over)", () => {
+  const TIMED = rules(on(SUCCEEDED, "DeleteCluster", 60), on(SUCCEEDED, "DeleteSelf", 90));
+  const ended = { type: "Succeeded", status: "True", reason: "JobSucceeded", message: "" } as const;
+
+  it("ended, as far as its time is concerned, when its condition came to say so", () => {
+    const conditions = [{ ...ended, lastTransitionTime: wire("12:20:00") }];
+    const seen = over(TIMED, {}, { endTime: undefined, conditions });
+    expect(decide(seen, at("12:20:59"))).toMatchObject({ effects: [], wakeAt: at("12:21:00") });
+    expect(doings(decide(seen, at("12:21:00")))).toEqual([`delete RayCluster ${CLUSTER}`]);
+  });
+
+  it.each([undefined, "yesterday"])("ends now where nothing tells (%s), which is written once", (endTime) => {
+    const seen = over(TIMED, {}, { endTime, conditions: [] });
+    const first = decide(seen, at("15:00:00"));
+    expect(first).toMatchObject({ effects: [], status: { endTime: wire("15:00:00") } });
+    const after = written(seen, first);
+    expect(decide(after, at("15:00:59"))).toMatchObject({ effects: [], wakeAt: at("15:01:00") });
+    expect(decide(after, at("15:00:59")).status).toBeUndefined();
+    expect(doings(decide(after, at("15:01:00")))).toEqual([`delete RayCluster ${CLUSTER}`]);
+  });
+
+  it("loses at once what is due at the end, without a write", () => {
+    const now = decide(over({}, {}, { endTime: undefined, conditions: [] }), at("15:00:00"));
+    expect([now.status, doings(now)]).toEqual([undefined, [`delete RayCluster ${CLUSTER}`]]);
+  });
+
+  it("is not written where nothing is to go by time", () => {
+    const kept = over({ shutdownAfterJobFinishes: false }, {}, { endTime: undefined, conditions: [] });
+    const decision = decide(kept, at("15:00:00"));
+    expect([decision.status, decision.effects]).toEqual([undefined, []]);
+  });
+});
+
 describe("deletionStrategy deletes a shared cluster in spite of DeleteNone: a selected cluster is untouched", () => {
   const selecting = (spec: Partial<RayJobSpec>, phase: "Complete" | "Failed") => {
     const record = seenRunning({ endTime: wire("12:10:00"), jobStatus: "FAILED", ownsCluster: false });

@@ -2,12 +2,13 @@
  * What is deleted when a RayJob has ended, and when: `deletionStrategy` in both forms, and `shutdownAfterJobFinishes`.
  *
  * Answers: the stages that an outcome has before it, and why nothing follows where nothing does. Read from spec as it is
- * now, so an edit counts at once; times are counted from `status.endTime`, so whoever leads next goes on from there.
+ * now, so an edit counts at once; times are counted from the end that status tells, so whoever leads next goes on from there.
  * May not: delete anything (finish.ts), or ask what is there.
  */
 import type { DeletionPolicy, RayJobSpec, RayJobStatus } from "../../api/rayjob.ts";
 import type { Settings } from "../settings.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
+import type { ConditionType } from "./conditions.ts";
 import { selects } from "./records.ts";
 
 /** How a RayJob ended, as rules ask for it. */
@@ -101,15 +102,23 @@ function wanted(spec: RayJobSpec, outcome: Outcome, settings: Settings): Wanted 
 
 const ruleField = (index: number): string => `spec.deletionStrategy.deletionRules[${index}].condition.ttlSeconds`;
 
-/** When the stage comes. */
-export const dueAt = ({ after }: Stage, { endTime }: RayJobStatus): Instant =>
-  (fromWire(endTime) ?? 0) + seconds(after);
+/** When the RayJob ended; undefined where its status does not tell, as one that was put back by hand may not. */
+export function endOf({ endTime, conditions }: RayJobStatus): Instant | undefined {
+  const verdict = conditions?.find(({ type, status }) => ENDS.includes(type) && status === "True");
+  return fromWire(endTime) ?? fromWire(verdict?.lastTransitionTime);
+}
+
+const ENDS: readonly string[] = ["Succeeded", "Failed"] satisfies ConditionType[];
+
+/** When the stage comes. Where nothing tells when the RayJob ended, nobody knew of its end before `now`. */
+export const dueAt = ({ after }: Stage, status: RayJobStatus, now: Instant): Instant =>
+  (endOf(status) ?? now) + seconds(after);
 
 /** The last stage that has come, and when the next one does. */
 export function stageNow({ stages }: Disposal, status: RayJobStatus, now: Instant) {
-  const pending = stages.find((stage) => dueAt(stage, status) > now);
+  const pending = stages.find((stage) => dueAt(stage, status, now) > now);
   return {
-    due: stages.findLast((stage) => dueAt(stage, status) <= now),
-    nextAt: pending && dueAt(pending, status),
+    due: stages.findLast((stage) => dueAt(stage, status, now) <= now),
+    nextAt: pending && dueAt(pending, status, now),
   };
 }

@@ -88,7 +88,8 @@ function journalledEnd(status: RayJobStatus): RayJobInfo | undefined {
 /** Row a of verdict.ts: Ray's status is the verdict; the submitter gets the grace period to finish its log. */
 function conclude(pass: Pass, end: RayJobInfo, journalled: boolean): Decision<RayCommand> {
   const { observed, now, evidence, cluster } = pass;
-  const seen: Learnt = journalled ? pass : learn(pass, end);
+  // An end that KubeRay wrote down may lack its time: the grace would begin anew in each pass.
+  const seen: Learnt = journalled && end.endTime !== undefined ? pass : learn(pass, end);
   const { submitter } = evidence;
   const ended = fromWire(seen.status.rayJobInfo?.endTime) ?? now;
   const lateAt = ended + observed.settings.transitionGrace;

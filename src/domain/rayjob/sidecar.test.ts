@@ -107,6 +107,16 @@ describe("a sidecar", () => {
     });
   });
 
+  it("that kubelet has lost ended when its Pod changed last, not in 1970: an answer from before says nothing of it", () => {
+    const lost = head({ state: { terminated: { exitCode: 137, reason: "ContainerStatusUnknown" } } });
+    const conditions = [
+      { type: "Initialized", status: "True", lastTransitionTime: wire("12:00:05") },
+      { type: "Ready", status: "False", lastTransitionTime: wire("12:05:00") },
+    ];
+    const pod = { ...lost, status: { ...lost.status, conditions } };
+    expect(sidecarState(pod)).toMatchObject({ is: "failed", at: at("12:05:31") });
+  });
+
   it("that waits for its next start is read by nobody", () => {
     const state = { waiting: { reason: "CrashLoopBackOff" } };
     expect(sidecarState(head({ state, lastState: terminated(1), restartCount: 1 }, "OnFailure"))).toMatchObject({

@@ -16,7 +16,7 @@ import { lastWords } from "../lastWords.ts";
 import { dashboardPort } from "../raycluster/names.ts";
 import { hasEnded, rayContainerStatus } from "../raycluster/observe.ts";
 import type { Settings } from "../settings.ts";
-import { type Duration, endOfSecond, seconds } from "../time.ts";
+import { type Duration, endOfSecond, fromWire, type Instant, seconds } from "../time.ts";
 import { submitterContainer } from "./program.ts";
 import { buildRequest } from "./request.ts";
 import type { Submitter } from "./submitter.ts";
@@ -54,23 +54,30 @@ export function sidecarState(head: Stored<Pod> | undefined): Submitter {
   if (!head) return { is: "absent" };
   const { state, lastState, restartCount: restarts = 0 } = statusOf(head) ?? {};
   const now = state?.terminated;
-  if (now?.exitCode === 0) return { is: "finished", at: endOfSecond(now.finishedAt) };
+  if (now?.exitCode === 0) return { is: "finished", at: endedBy(now, head) };
   const last = now ?? lastState?.terminated;
   if (last && restarts > RESTART_LIMIT) {
     const message = `Ray head pod submitter container ${SUBMITTER_CONTAINER} terminated after exceeding the maximum restart count (${RESTART_LIMIT}); it last ended with ${ending(last)}`;
-    return { is: "failed", at: endOfSecond(last.finishedAt), why: "RestartLimit", message };
+    return { is: "failed", at: endedBy(last, head), why: "RestartLimit", message };
   }
   if (now) {
     const message = `Ray head pod container ${SUBMITTER_CONTAINER} terminated with ${ending(now)}`;
     const comesBack = isRestarted(head) && !hasEnded(head);
     return {
       is: "failed",
-      at: endOfSecond(now.finishedAt) + (comesBack ? RESTART_PATIENCE : 0),
+      at: endedBy(now, head) + (comesBack ? RESTART_PATIENCE : 0),
       why: "ContainerExited",
       message,
     };
   }
   return { is: "working", restarts, pausing: state?.waiting !== undefined && last !== undefined };
+}
+
+/** kubelet tells no time of a container that it has lost (`ContainerStatusUnknown`); its Pod changes when it sees that. */
+function endedBy({ finishedAt }: { readonly finishedAt?: string }, { metadata, status }: Stored<Pod>): Instant {
+  if (fromWire(finishedAt) !== undefined) return endOfSecond(finishedAt);
+  const changes = (status?.conditions ?? []).map((condition) => endOfSecond(condition.lastTransitionTime));
+  return Math.max(endOfSecond(metadata.creationTimestamp), ...changes) + RESTART_PATIENCE;
 }
 
 /** Whether it may yet hand its job to Ray; not where Ray itself has ended, which is not started again. */

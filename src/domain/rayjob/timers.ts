@@ -138,7 +138,7 @@ const rules: readonly TimerRule[] = [
     phases: ["Complete", "Failed"],
     at: (running) => {
       const stage = stageOf(running);
-      return stage && dueAt(stage, running.status);
+      return stage && dueAt(stage, running.status, running.now);
     },
     follows: (running) => STAGES[stageOf(running)?.policy ?? "DeleteCluster"],
   },
@@ -154,7 +154,7 @@ const STAGES: Readonly<Record<Stage["policy"], string>> = {
 function stageOf({ observed: { job, settings }, status, cluster, record, now }: Running): Stage | undefined {
   const { stages } = disposalOf(job.spec, status, settings, isSelected(record));
   const later = stages.filter(({ after }) => after > 0);
-  const next = later.find((stage) => dueAt(stage, status) > now) ?? later.at(-1);
+  const next = later.find((stage) => dueAt(stage, status, now) > now) ?? later.at(-1);
   const isThere = cluster !== undefined && !isLeaving(cluster) && !isSelected(record);
   return next && (isThere || next.policy === "DeleteSelf") ? next : undefined;
 }

@@ -100,6 +100,17 @@ describe("a: Ray says how the job ended", () => {
     expect(doings(cleaning)).toEqual(["patch Job demo", `delete RayCluster ${CLUSTER}`]);
   });
 
+  it("waits no longer where the end that KubeRay wrote down lacks its time: it counts from when it was seen", () => {
+    const seen = whileRunning({ status: statusWith(seenRunning(), { jobStatus: "SUCCEEDED" }) });
+    const first = decide(seen, NOW);
+    expect(first).toMatchObject({
+      status: { jobDeploymentStatus: "Running", rayJobInfo: { endTime: wire("12:10:01") } },
+    });
+    const after = written(seen, first);
+    expect(decide(after, at("12:15:00"))).toMatchObject({ effects: [], wakeAt: at("12:15:01") });
+    expect(phase(decide(after, at("12:15:01")).status)).toBe("Complete");
+  });
+
   it("a submitter that finished long ago while no operator was there does not matter", () => {
     const jobs = [submitterJob("complete", { at: "12:01:00" })];
     const decision = decide(whileRunning({ answer: says("SUCCEEDED"), jobs, spec: { backoffLimit: 3 } }), NOW);

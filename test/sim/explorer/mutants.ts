@@ -513,7 +513,7 @@ export const mutants: readonly Mutant[] = [
   {
     name: "a stage that comes before its time",
     file: job("policy"),
-    replace: [["(fromWire(endTime) ?? 0) + seconds(after)", "(fromWire(endTime) ?? 0) + after"]],
+    replace: [["(endOf(status) ?? now) + seconds(after)", "(endOf(status) ?? now) + after"]],
     in: ["rules-in-stages"],
   },
   {
