@@ -1,6 +1,6 @@
 /** The operator's process as its administrator and kubelet meet it, on a cluster in memory behind HTTP. */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -82,6 +82,36 @@ describe("the operator's process", () => {
     expect(await ended).toBe(0);
     expect(log().trim().split("\n").at(-1)).toContain("the operator has ended in good order");
     await expect(page(health, "/healthz")).rejects.toThrow();
+  });
+
+  it("ends soon when it is asked to, though the API server takes connections and answers nothing", async () => {
+    const connections: Socket[] = [];
+    const asked = Promise.withResolvers<void>();
+    const mute = createServer((socket) => {
+      connections.push(socket);
+      // By the webhook, whom the API server trusts.
+      socket.on("data", (data) => data.includes("validatingwebhookconfigurations") && asked.resolve());
+    });
+    await new Promise<void>((resolve) => mute.listen(0, "127.0.0.1", resolve));
+    const { port } = mute.address() as { port: number };
+    const kubeconfig = readFileSync(join(folder, "kubeconfig"), "utf8").replace(
+      new URL(served.address).host,
+      `127.0.0.1:${port}`,
+    );
+    writeFileSync(join(folder, "kubeconfig"), kubeconfig);
+    process.env["ENABLE_WEBHOOKS"] = "true";
+    const ending = new AbortController();
+    try {
+      const ended = operator(options({}), { signal: ending.signal, code: () => undefined }, nowhere);
+      await asked.promise;
+      ending.abort(new Error("SIGTERM"));
+      expect(await ended).toBe(0);
+      expect(log()).not.toContain("not in order");
+    } finally {
+      delete process.env["ENABLE_WEBHOOKS"];
+      for (const socket of connections) socket.destroy();
+      await new Promise((resolve) => mute.close(resolve));
+    }
   });
 
   it.each([

@@ -159,6 +159,15 @@ describe("a replica", () => {
     expect(one.shown.map(({ certificate }) => certificate)).toEqual([await secretText("tls.crt")]);
     await one.end();
   });
+
+  it("ends at once, and without complaint, though the API server has not answered", async () => {
+    transport.request = (_, { signal } = {}) =>
+      new Promise((_resolve, reject) => signal?.addEventListener("abort", () => reject(signal.reason)));
+    const one = replica();
+    await clock.advance(100);
+    await one.end();
+    expect(said).toEqual([]);
+  });
 });
 
 describe("several replicas", () => {

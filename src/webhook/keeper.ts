@@ -5,7 +5,8 @@
  * where that is due; tell the API server where it is told something else; show what the Secret has. Each write carries the
  * version that was read, so of several that race one wins, and the others look again. What is told is read before the
  * Secret: whoever has overtaken us there has written it since, and our write is refused.
- * May not: hold up the operator. What fails is tried again; meanwhile the webhook shows what it has.
+ * May not: hold up the operator, nor its end, though the API server does not answer. What fails is tried again; meanwhile
+ * the webhook shows what it has.
  * Next: keyRing.ts for what is due when; files.ts for certificates that somebody else makes.
  */
 import type { KubeObject } from "../api/object.ts";
@@ -73,7 +74,7 @@ export class CertificateKeeper {
     while (!signal.aborted) {
       let pause = patrol;
       try {
-        const { ring, configuration } = await this.#look();
+        const { ring, configuration } = await this.#look(signal);
         if (ring.serving.certificate !== shown?.certificate) {
           show(ring.serving);
           shown = ring.serving;
@@ -81,6 +82,7 @@ export class CertificateKeeper {
         await this.#tell(configuration, ring);
         if (configuration) this.#complaint = undefined;
       } catch (error) {
+        if (signal.aborted) return;
         pause = Math.min(RETRY, patrol);
         // Of several replicas that race, all but one; they look again.
         if (!isRace(error)) this.#complain(log, describe(error));
@@ -96,12 +98,14 @@ export class CertificateKeeper {
   }
 
   /** The ring that is stored, and what the API server was told before it was read. */
-  async #look(): Promise<{ ring: KeyRing; configuration: WebhookConfiguration | undefined }> {
+  async #look(signal: AbortSignal): Promise<{ ring: KeyRing; configuration: WebhookConfiguration | undefined }> {
     const { client, namespace, name, domain, addresses, lifetimes = LIFETIMES, clock, log } = this.#options;
     const configuration = await found(
-      client.get<WebhookConfiguration>(validatingWebhookConfigurations, undefined, configurationName(name, namespace)),
+      client.get<WebhookConfiguration>(validatingWebhookConfigurations, undefined, configurationName(name, namespace), {
+        signal,
+      }),
     );
-    const secret = await found(client.get<Secret>(secrets, namespace, name));
+    const secret = await found(client.get<Secret>(secrets, namespace, name, { signal }));
     const told = toldBy(configuration);
     const dnsNames = [`${name}.${namespace}.svc`, `${name}.${namespace}.svc.${domain}`];
     const around = { names: { dnsNames, ...(addresses && { addresses }) }, lifetimes, told };

@@ -58,6 +58,7 @@ export function serveWebhook(options: WebhookOptions): Webhook {
   const connections = new Set<Socket>();
   const underWay: Record<string, number> = {};
   const show = ({ certificate: cert, key }: Certificate) => {
+    if (leaving) return;
     if (server) {
       server.setSecureContext({ cert, key, minVersion: "TLSv1.2" });
       return;
@@ -88,21 +89,23 @@ export function serveWebhook(options: WebhookOptions): Webhook {
     listening,
     async close(linger = 0) {
       leaving = true;
-      if (server?.listening && linger > 0) await sleep(clock, linger);
+      // What is shown lives longer than this, so its keeping ends meanwhile.
       ending.abort();
-      await keeping;
-      const open = server;
-      if (!open?.listening) return;
-      const closed = new Promise<void>((done) => open.close(() => done()));
-      open.closeIdleConnections();
-      // Whoever has connected and asks nothing would hold up the end of the process for ever.
-      const answered = new AbortController();
-      await Promise.race([closed, sleep(clock, LAST_ANSWERS, answered.signal).catch(() => {})]);
-      answered.abort();
-      for (const connection of connections) connection.destroy();
-      await closed;
+      if (server?.listening && linger > 0) await sleep(clock, linger);
+      await Promise.all([keeping, server?.listening && lastAnswers(server)]);
     },
   };
+
+  async function lastAnswers(open: Server): Promise<void> {
+    const closed = new Promise<void>((done) => open.close(() => done()));
+    open.closeIdleConnections();
+    // Whoever has connected and asks nothing would hold up the end of the process for ever.
+    const answered = new AbortController();
+    await Promise.race([closed, sleep(clock, LAST_ANSWERS, answered.signal).catch(() => {})]);
+    answered.abort();
+    for (const connection of connections) connection.destroy();
+    await closed;
+  }
 }
 
 async function respond(

@@ -119,6 +119,21 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
       "Set webhook.enabled instead",
     ],
     [
+      "a webhook that listens where nobody asks",
+      ["webhook.enabled=true", "env[0].name=RAYKEEPER_WEBHOOK_ADDRESS", "env[0].value=:8443"],
+      'must end in :9443, where the chart\'s Service looks for the webhook, and ":8443" does not',
+    ],
+    [
+      "an address of the webhook with which the operator would not start",
+      ["webhook.enabled=true", "env[0].name=RAYKEEPER_WEBHOOK_ADDRESS", "env[0].value=::9443"],
+      '"::9443" does not',
+    ],
+    [
+      "a folder where no certificate is mounted",
+      ["webhook.enabled=true", "env[0].name=RAYKEEPER_WEBHOOK_CERT_DIR", "env[0].value=/certs"],
+      "Set webhook.secretName instead",
+    ],
+    [
       "a feature of a later KubeRay",
       ["nodeEventForwarder.enabled=true"],
       "nodeEventForwarder.enabled is not supported yet",
@@ -126,6 +141,15 @@ describe.skipIf(!helm)(`the chart${whyNot}`, () => {
   ])("refuses %s, in words", async (_, set, words) => {
     await expect(render({ set })).rejects.toThrow(words);
   });
+
+  it.each(["[::]:9443", "0.0.0.0:9443", ":9443"])(
+    "takes a webhook's address with the port that is asked: %s",
+    async (value) => {
+      const set = ["webhook.enabled=true", "env[0].name=RAYKEEPER_WEBHOOK_ADDRESS", `env[0].value=${value}`];
+      const { env } = operatorOf(objectsOf(await render({ set })));
+      expect(env).toContainEqual({ name: "RAYKEEPER_WEBHOOK_ADDRESS", value });
+    },
+  );
 
   it.each([
     ["RAYJOB_STATUS_CHECK_TIMEOUT_SECONDS", "5m"],

@@ -77,6 +77,12 @@ only when the one that runs has been replaced. A value that is at its default is
 {{- if has .name (list "ENABLE_WEBHOOKS" "RAYKEEPER_WEBHOOK_NAME") }}
 {{- $said = append $said (printf "env: %s. Set webhook.enabled instead, which installs what belongs to it." .name) }}
 {{- end }}
+{{- if eq .name "RAYKEEPER_WEBHOOK_CERT_DIR" }}
+{{- $said = append $said (printf "env: %s. Set webhook.secretName instead; the chart mounts that where the operator looks." .name) }}
+{{- end }}
+{{- if and (eq .name "RAYKEEPER_WEBHOOK_ADDRESS") (kindIs "string" .value) .value (not (regexMatch "^(\\[[^\\]]+\\]|[^:\\[\\]]*):9443$" .value)) }}
+{{- $said = append $said (printf "env: %s must end in :9443, where the chart's Service looks for the webhook, and %q does not. Leave it out." .name .value) }}
+{{- end }}
 {{- end }}
 {{- if dig "nodeEventForwarder" "enabled" false .Values.AsMap }}
 {{- $said = append $said "nodeEventForwarder.enabled is not supported yet. Leave it out." }}
