@@ -36,7 +36,7 @@ export type JobDeploymentStatus =
   | "Retrying"
   | "Waiting";
 
-/** Why it failed, in KubeRay's words and one of ours (the last); the condition `Failed` tells finer. */
+/** Why it failed, in KubeRay's words and one of ours (the last); `FailureCause` is finer. */
 export type JobFailedReason =
   | ""
   | "SubmissionFailed"
@@ -47,6 +47,25 @@ export type JobFailedReason =
   | "JobStatusCheckTimeoutExceeded"
   | "ValidationFailed"
   | "RetryBlockedTimeoutExceeded";
+
+/**
+ * Why an attempt failed, in its record and in the condition `Failed`; finer than `status.reason`, so that a lost head, a lost
+ * submission and a failed program can be told apart.
+ */
+export type FailureCause =
+  | "ApplicationFailed"
+  | "ApplicationStopped"
+  | "SubmissionFailed"
+  | "RayJobLost"
+  | "HeadPodFailed"
+  | "HeadPodLost"
+  | "DriverNodeDead"
+  | "RayClusterLost"
+  | "DeadlineExceeded"
+  | "PreRunningDeadlineExceeded"
+  | "StatusCheckTimeout"
+  | "RetryBlockedTimeout"
+  | "ValidationFailed";
 
 const legacyDeletion = () =>
   Type.Object({ policy: optional(oneOf(DELETION_POLICIES)) }, { description: "Deprecated: use deletionRules." });
@@ -168,7 +187,7 @@ export const attemptRecord = Type.Object({
   ownsCluster: optional(flag()),
   rayClusterName: optional(text()),
   raySession: optional(text({ description: "Ray's session that the job was submitted to." })),
-  reason: optional(known<JobFailedReason>()),
+  reason: optional(known<JobFailedReason | FailureCause>()),
   retryStrategy: optional(known<RetryStrategyType>()),
   runningTime: optional(time({ description: "When Ray first said RUNNING." })),
   startTime: optional(time()),

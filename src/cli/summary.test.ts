@@ -33,6 +33,16 @@ describe("the verdict", () => {
   it.each([
     [{ jobDeploymentStatus: "Complete", jobStatus: "SUCCEEDED" }, 0, "SUCCEEDED"],
     [{ jobDeploymentStatus: "Complete", jobStatus: "STOPPED" }, 1, "STOPPED"],
+    [
+      {
+        jobDeploymentStatus: "Failed",
+        jobStatus: "FAILED",
+        reason: "AppFailed",
+        conditions: [{ type: "Failed", status: "True", reason: "HeadPodLost", message: "", lastTransitionTime: "" }],
+      },
+      1,
+      "FAILED, HeadPodLost",
+    ],
     [{ jobDeploymentStatus: "Failed", jobStatus: "FAILED", reason: "AppFailed" }, 1, "FAILED, AppFailed"],
     [{ jobDeploymentStatus: "Failed", reason: "SubmissionFailed" }, 1, "FAILED, SubmissionFailed"],
     [{ jobDeploymentStatus: "ValidationFailed" }, 2, "ValidationFailed"],

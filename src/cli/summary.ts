@@ -19,7 +19,9 @@ export interface Verdict {
 /** The verdict on a RayJob, or undefined while it has not ended. `undefined` stands for one that is gone. */
 export function verdictOf(rayJob: RayJob | undefined): Verdict | undefined {
   if (!rayJob) return { exitCode: 1, word: "DELETED", message: "The RayJob was deleted before it ended." };
-  const { jobDeploymentStatus, jobStatus, reason, message = "" } = rayJob.status ?? {};
+  const { jobDeploymentStatus, jobStatus, message = "", conditions } = rayJob.status ?? {};
+  const failure = conditions?.find(({ type, status }) => type === "Failed" && status === "True");
+  const reason = failure?.reason ?? rayJob.status?.reason;
   switch (jobDeploymentStatus) {
     case "Complete":
       return { exitCode: jobStatus === "SUCCEEDED" ? 0 : 1, word: jobStatus || "Complete", message };

@@ -40,7 +40,7 @@ export const RAY_METRICS = {
   raykeeper_rayjob_attempts_total: {
     type: "counter",
     labels: ["namespace", "outcome"],
-    help: "Attempts that ended: SUCCEEDED, STOPPED, the reason of the failure, or Suspended.",
+    help: "Attempts that ended: SUCCEEDED, STOPPED, Suspended, or the cause of the failure, as the condition Failed has it.",
   },
   raykeeper_rayjob_phase_seconds: {
     type: "histogram",

@@ -25,7 +25,8 @@ const retrying = job({
   jobDeploymentStatus: "Retrying",
   startTime,
   failed: 1,
-  attempts: [{ number: 0, reason: "AppFailed", barrier: { blockedTime: "2026-01-01T00:00:40Z" } }],
+  reason: "AppFailed",
+  attempts: [{ number: 0, reason: "HeadPodLost", barrier: { blockedTime: "2026-01-01T00:00:40Z" } }],
 });
 const failed = job({ ...retrying.status, jobDeploymentStatus: "Failed" });
 
@@ -63,7 +64,7 @@ describe("a RayJob's numbers", () => {
       [retrying, 40],
       [failed, 70],
     ]);
-    expect(text).toContain('raykeeper_rayjob_attempts_total{namespace="ns",outcome="AppFailed"} 1');
+    expect(text).toContain('raykeeper_rayjob_attempts_total{namespace="ns",outcome="HeadPodLost"} 1');
     expect(text).toContain("raykeeper_rayjob_retry_blocked_seconds_sum 30");
     expect(text).toContain('job_deployment_status="Retrying",retry_count="0"} 40');
   });

@@ -49,8 +49,8 @@ it("a job that fails at attempts 0 and 1 and succeeds at 2 never has Pods of two
   const { status, metadata } = await cluster.ended("retry");
   expect(status).toMatchObject({ jobDeploymentStatus: "Complete", executionAttempt: 2, failed: 2, succeeded: 1 });
   expect(status?.attempts).toMatchObject([
-    { number: 0, jobStatus: "FAILED", reason: "AppFailed", retryStrategy: "BlockingRecreate" },
-    { number: 1, jobStatus: "FAILED", reason: "AppFailed", retryStrategy: "BlockingRecreate" },
+    { number: 0, jobStatus: "FAILED", reason: "ApplicationFailed", retryStrategy: "BlockingRecreate" },
+    { number: 1, jobStatus: "FAILED", reason: "ApplicationFailed", retryStrategy: "BlockingRecreate" },
     { number: 2, jobStatus: "SUCCEEDED", retryStrategy: "BlockingRecreate" },
   ]);
   for (const key of ["jobId", "rayClusterName", "raySession", "headPodUID"] as const) {

@@ -38,7 +38,10 @@ describe("a job that fails at first", () => {
       failed: 1,
       succeeded: 1,
     });
-    expect(status!.attempts).toMatchObject([{ number: 0, jobStatus: "FAILED", reason: "AppFailed" }, { number: 1 }]);
+    expect(status!.attempts).toMatchObject([
+      { number: 0, jobStatus: "FAILED", reason: "ApplicationFailed" },
+      { number: 1 },
+    ]);
     const [first, second] = status!.attempts!;
     expect(first!.rayClusterName).not.toBe(second!.rayClusterName);
     expect(first!.jobId).not.toBe(second!.jobId);

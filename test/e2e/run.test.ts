@@ -52,7 +52,7 @@ describe("a job that fails", () => {
     const { code, stdout, stderr } = await run("examples/rayjob-fails.yaml").finished;
     expect(code, stderr).toBe(1);
     expect(stdout).toContain("this program always fails");
-    expect(stderr).toMatch(/RayJob default\/fails: FAILED, AppFailed, attempt 0/);
+    expect(stderr).toMatch(/RayJob default\/fails: FAILED, ApplicationFailed, attempt 0/);
     expect(stderr).toMatch(/exit code 1/);
   });
 });

@@ -3,6 +3,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import { rayJobs } from "../../src/machinery/kube/resources.ts";
 import { PrometheusMetrics } from "../../src/serve/metrics.ts";
 import { rayJob } from "../support/manifests.ts";
+import { fails, runsForEver } from "./fakeRay.ts";
+import { diligent } from "./fakeSubmitter.ts";
 import { World } from "./world.ts";
 
 const worlds: World[] = [];
@@ -30,6 +32,35 @@ describe("the metrics of an operator", () => {
     expect(text).toMatch(/^rest_client_requests_total\{code="201",method="POST",host=""\} [1-9]/m);
     const phases = /^raykeeper_rayjob_phase_seconds_count\{phase="(\w+)"\} 1$/gm;
     expect([...text.matchAll(phases)].map(([, phase]) => phase)).toEqual(["New", "Initializing", "Running"]);
+  });
+
+  it("tell a lost head, a lost submission and a failed program apart, also of attempts that were tried again", async () => {
+    const programs = [runsForEver, fails()];
+    const submitters = [diligent, diligent];
+    const w = new World({
+      job: () => programs.shift()!,
+      submitter: () => submitters.shift() ?? { ...diligent, failsEarly: true },
+    });
+    worlds.push(w);
+    const metrics = new PrometheusMetrics();
+    w.start({ metrics });
+    await w.client.create(rayJobs, rayJob({ backoffLimit: 2, submitterConfig: { backoffLimit: 0 } }));
+    await w.until("RUNNING", async () => (await w.job())?.status?.jobStatus === "RUNNING");
+    await w.kubelet.lose((await w.head()).metadata.uid);
+    const { status } = await w.untilPhase("Failed", "demo", 600_000);
+    expect(status?.attempts?.map(({ reason }) => reason)).toEqual([
+      "HeadPodLost",
+      "ApplicationFailed",
+      "SubmissionFailed",
+    ]);
+    await w.clock.advance(1000);
+    const text = await metrics.registry.metrics();
+    const told = /^raykeeper_rayjob_attempts_total\{namespace="default",outcome="(\w+)"\} 1$/gm;
+    expect([...text.matchAll(told)].map(([, outcome]) => outcome)).toEqual([
+      "HeadPodLost",
+      "ApplicationFailed",
+      "SubmissionFailed",
+    ]);
   });
 
   it("forget a job that was deleted: a cluster that runs a thousand a day does not grow them", async () => {

@@ -8,9 +8,9 @@
 import type { Pod } from "../../api/kubernetes.ts";
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
-import type { AttemptRecord, JobFailedReason, RayJob } from "../../api/rayjob.ts";
+import type { AttemptRecord, FailureCause, JobFailedReason, RayJob } from "../../api/rayjob.ts";
 import type { PodProblem } from "../raycluster/explain.ts";
-import type { FailureCause, Reasons } from "./conditions.ts";
+import type { Reasons } from "./conditions.ts";
 import type { State } from "./explain.ts";
 import { isSelected } from "./records.ts";
 import { wantsSuspension } from "./suspend.ts";

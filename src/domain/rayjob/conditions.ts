@@ -4,7 +4,7 @@
  * The order and the reasons are documented; alerts and `kubectl wait` stand on them.
  */
 import type { Condition } from "../../api/object.ts";
-import type { RayJobStatus } from "../../api/rayjob.ts";
+import type { FailureCause, RayJobStatus } from "../../api/rayjob.ts";
 import { type Instant, toWire } from "../time.ts";
 
 /** Every condition with the reasons it may give. */
@@ -21,22 +21,6 @@ export interface Reasons {
 
 /** The schema takes eight times as much; what Ray says of a failure may be a whole traceback, and is in `message` in full. */
 const LONGEST_MESSAGE = 4096;
-
-/** Why an attempt failed; finer than `status.reason`, so that a lost head and a failed program can be told apart. */
-export type FailureCause =
-  | "ApplicationFailed"
-  | "ApplicationStopped"
-  | "SubmissionFailed"
-  | "RayJobLost"
-  | "HeadPodFailed"
-  | "HeadPodLost"
-  | "DriverNodeDead"
-  | "RayClusterLost"
-  | "DeadlineExceeded"
-  | "PreRunningDeadlineExceeded"
-  | "StatusCheckTimeout"
-  | "RetryBlockedTimeout"
-  | "ValidationFailed";
 
 export type ConditionType = keyof Reasons;
 

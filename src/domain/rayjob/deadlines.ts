@@ -84,11 +84,11 @@ export function notice(
   { failure }: Deadline,
   now: Instant,
 ): Decision<RayCommand> {
-  const { reason, message } = failure;
+  const { reason, cause, message } = failure;
   return {
     summary: message,
     effects: [],
-    status: revise(reviseRecord(status, record, { endTime: toWire(now), reason, message }), { reason, message }),
+    status: revise(reviseRecord(status, record, { endTime: toWire(now), reason: cause, message }), { reason, message }),
     events: [{ type: "Warning", reason: "DeadlineExceeded", action: "Stop", note: message }],
   };
 }

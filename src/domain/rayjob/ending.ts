@@ -5,10 +5,10 @@
  * May not: delete anything. retry.ts and finish.ts do, on later passes.
  * A retryable failure is never persisted as Failed: whoever manages quota takes that for the end.
  */
-import type { AttemptRecord, JobFailedReason, JobStatus, RayJobStatus } from "../../api/rayjob.ts";
+import type { AttemptRecord, FailureCause, JobFailedReason, JobStatus, RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision, EventSpec } from "../decision.ts";
 import { type Instant, toWire } from "../time.ts";
-import { type FailureCause, withCondition } from "./conditions.ts";
+import { withCondition } from "./conditions.ts";
 import { endEvents, withHoldings } from "./holdings.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { isTerminal, type RayCommand, type RayJobInfo } from "./ray.ts";
@@ -101,7 +101,7 @@ export function failWith(
   // Validation refuses retries on a selected cluster; a running job's such edit changes nothing.
   const again = failed <= (backoffLimit ?? 0) && !NEVER_RETRIED.includes(reason) && !isSelected(record);
   const jobStatus = terminalStatus(status, record, options.jobStatus);
-  let next = closed(status, record, jobStatus, { reason, message }, now);
+  let next = closed(status, record, jobStatus, { reason: cause, message }, now);
   next = revise(next, {
     jobDeploymentStatus: again ? "Retrying" : "Failed",
     jobStatus,
@@ -159,7 +159,7 @@ function closed(
   status: RayJobStatus,
   record: AttemptRecord,
   jobStatus: JobStatus | undefined,
-  { reason, message }: { reason: JobFailedReason | undefined; message: string },
+  { reason, message }: { reason: AttemptRecord["reason"]; message: string },
   now: Instant,
 ): RayJobStatus {
   return reviseRecord(status, record, { jobStatus, reason, message, endTime: record.endTime ?? toWire(now) });

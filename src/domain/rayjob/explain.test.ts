@@ -494,7 +494,7 @@ describe("a RayJob between two attempts", () => {
     const said = explained({ ...lost, job, events: [] }, "12:10:05");
     expect(said.state).toBe("Retrying");
     expect(said.why).toContain("Ray lost the job");
-    expect(said.attempts).toMatchObject([{ outcome: "failed", reason: "AppFailed", seconds: 601 }]);
+    expect(said.attempts).toMatchObject([{ outcome: "failed", reason: "RayJobLost", seconds: 601 }]);
   });
 });
 

@@ -5,12 +5,11 @@
  * May not: fetch anything, read a clock, or let the submitter overrule Ray.
  * Next: run.ts applies the verdict; ending.ts writes the end down; retry.ts takes over when another attempt is allowed.
  */
-import type { AttemptRecord, JobFailedReason } from "../../api/rayjob.ts";
+import type { AttemptRecord, FailureCause, JobFailedReason } from "../../api/rayjob.ts";
 import type { LiveQuestion } from "../decision.ts";
 import type { Settings } from "../settings.ts";
 import { type Duration, fromWire, type Instant, seconds, since } from "../time.ts";
 import type { HeadFacts } from "./cluster.ts";
-import type { FailureCause } from "./conditions.ts";
 import { isTerminal, type RayAnswer, type RayJobInfo, type RayOutcome } from "./ray.ts";
 import { aboutItFrom } from "./records.ts";
 import type { Submitter } from "./submitter.ts";
