@@ -141,7 +141,7 @@ const rbacOfOneNamespace: Readonly<Record<string, readonly Manifest[]>> = {
 
 /** KubeRay's base with webhooks goes there. */
 const WEBHOOK_NAMESPACE = "ray-system";
-const CONFIGURATION = webhookConfiguration(WEBHOOK, WEBHOOK_NAMESPACE);
+const CONFIGURATION = webhookConfiguration(WEBHOOK, WEBHOOK_NAMESPACE, NAME);
 
 const webhook: Readonly<Record<string, readonly Manifest[]>> = {
   service: [
@@ -288,19 +288,24 @@ const chartYaml = {
 };
 
 const HERE = "NAMESPACE";
+const ACCOUNT = "ACCOUNT";
 const WATCHED = "WATCHED";
 /** With the chart's names in the place of ours. */
 const named = (text: string) =>
   text
     .replaceAll(WEBHOOK, '{{ include "raykeeper.webhook" . }}')
     .replaceAll(HERE, "{{ .Release.Namespace }}")
+    .replaceAll(ACCOUNT, '{{ include "raykeeper.serviceAccount" . }}')
     .replaceAll(WATCHED, '{{ include "raykeeper.webhook.namespaces" . }}');
 
 /** Named templates of the chart. */
 function templates(): string {
   const define = (name: string, body: string) => `{{- define "raykeeper.${name}" -}}\n${body}{{- end }}\n`;
   const optional = [...new Set(operatorPermissions.map(({ when }) => when).filter((when) => when !== undefined))];
-  const webhooks = webhookConfiguration(WEBHOOK, HERE).webhooks.map((one) => ({ ...one, namespaceSelector: WATCHED }));
+  const webhooks = webhookConfiguration(WEBHOOK, HERE, ACCOUNT).webhooks.map((one) => ({
+    ...one,
+    namespaceSelector: WATCHED,
+  }));
   const operatorRules =
     yaml(always(operatorPermissions)) +
     optional

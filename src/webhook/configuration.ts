@@ -2,16 +2,17 @@
  * The ValidatingWebhookConfiguration as it is installed: names and paths are KubeRay's.
  *
  * It fails closed. What need not be asked is settled by the API server itself, so that objects can go, and finalizers be
- * taken off, also while no replica answers. Whom to trust is not here: keeper.ts or cert-manager adds that.
+ * taken off, also while no replica answers; and the operator, which checks what it writes, does not wait for itself. Whom to trust is not here: keeper.ts or cert-manager adds that.
  */
 import { configurationName } from "./keeper.ts";
 import { KINDS } from "./review.ts";
 
 export const WEBHOOK_PORT = 9443;
-/** Below what a write of the operator's own waits for (kube/client.ts), since those are asked about, too. */
+/** Below what a write of the operator's own waits for (kube/client.ts): where it has another name, it is asked about, too. */
 const TIMEOUT_SECONDS = 10;
 
-export function webhookConfiguration(name: string, namespace: string) {
+/** `serviceAccount` is the operator's, in `namespace`. */
+export function webhookConfiguration(name: string, namespace: string, serviceAccount: string) {
   return {
     apiVersion: "admissionregistration.k8s.io/v1",
     kind: "ValidatingWebhookConfiguration",
@@ -33,6 +34,10 @@ export function webhookConfiguration(name: string, namespace: string) {
         },
       ],
       matchConditions: [
+        {
+          name: "not-by-the-operator",
+          expression: `request.userInfo.username != "system:serviceaccount:${namespace}:${serviceAccount}"`,
+        },
         { name: "not-being-deleted", expression: "!has(object.metadata.deletionTimestamp)" },
         { name: "spec-changes", expression: "oldObject == null || object.spec != oldObject.spec" },
       ],

@@ -1,6 +1,6 @@
 // The webhook over real HTTPS, as an API server asks it.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { request } from "node:https";
+import { Agent, request } from "node:https";
 import { connect as tcp } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -177,6 +177,21 @@ describe("the webhook", () => {
     expect((await ask(port, "/other", review(rayJob()))).status).toBe(404);
     expect((await ask(port, RAY_JOB, "", authority, "GET")).status).toBe(405);
     expect((await ask(port, RAY_JOB, "x".repeat(9 * 1024 * 1024)).catch(() => ({ status: 413 }))).status).toBe(413);
+  });
+
+  it("keeps a connection for longer than the API server does, so that none is closed while a question is on its way", async () => {
+    const { port } = await serve();
+    const agent = new Agent({ keepAlive: true, ca: authority.certificate });
+    const told = await new Promise<string>((resolve, reject) => {
+      const asking = request({ host: "127.0.0.1", port, path: RAY_JOB, method: "POST", agent }, (response) => {
+        response.resume();
+        resolve(String(response.headers["keep-alive"]));
+      });
+      asking.on("error", reject);
+      asking.end(JSON.stringify(review(rayJob())));
+    });
+    agent.destroy();
+    expect(Number(/timeout=(\d+)/.exec(told)?.[1])).toBeGreaterThan(90);
   });
 
   it("counts and times its answers, under controller-runtime's names", async () => {

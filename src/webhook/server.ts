@@ -43,6 +43,11 @@ export interface Webhook {
 
 /** In which requests under way are answered at the end; as long as the API server waits for an answer (configuration.ts). */
 const LAST_ANSWERS = 10_000;
+/**
+ * Longer than the 90 s for which the API server keeps an idle connection: were it closed here, a question might be on its
+ * way, and lost.
+ */
+const KEEP_ALIVE = 120_000;
 /** An object may have 3 MiB on its way to the API server, and comes here as it is and as it was. */
 const MOST_BYTES = 8 * 1024 * 1024;
 
@@ -66,6 +71,7 @@ export function serveWebhook(options: WebhookOptions): Webhook {
     server = createServer({ cert, key, minVersion: "TLSv1.2" }, (request, response) =>
       respond(options, request, response, () => leaving, underWay),
     );
+    server.keepAliveTimeout = KEEP_ALIVE;
     server.on("connection", (connection: Socket) => {
       connections.add(connection);
       connection.once("close", () => connections.delete(connection));

@@ -258,7 +258,7 @@ describe("kustomize", () => {
     expect(new Set(placed)).toEqual(new Set(["ray-system"]));
     expect(operatorOf(objects).env).toEqual([{ name: "ENABLE_WEBHOOKS", value: "true" }]);
     const [configuration] = find(objects, "ValidatingWebhookConfiguration");
-    const { webhooks, metadata } = webhookConfiguration(WEBHOOK, "ray-system");
+    const { webhooks, metadata } = webhookConfiguration(WEBHOOK, "ray-system", "kuberay-operator");
     expect(configuration).toMatchObject({ webhooks, metadata });
     const bound = find(objects, "ClusterRole").find((one) => one.metadata.name === WEBHOOK);
     expect(bound?.rules).toMatchObject([{ resourceNames: [metadata.name] }]);

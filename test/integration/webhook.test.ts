@@ -33,6 +33,7 @@ import { temporaryFolder } from "./controlPlane.ts";
 
 const NAMESPACE = "webhook";
 const NAME = "hook";
+const ACCOUNT = "operator";
 const WHERE = configurationName(NAME, NAMESPACE);
 const transport = new HttpTransport(loadKubeconfig(inject("controlPlane")));
 const client = new KubeClient(transport);
@@ -82,7 +83,7 @@ async function replica({ port = 0, lifetimes = LIFETIMES, patrol = 200 }: Replic
 
 /** As it is installed, but asking at a port, and only about this namespace. */
 async function configure(port: number, caBundle?: string): Promise<void> {
-  const configuration = webhookConfiguration(NAME, NAMESPACE);
+  const configuration = webhookConfiguration(NAME, NAMESPACE, ACCOUNT);
   const webhooks = configuration.webhooks.map(({ clientConfig: { service }, ...rest }) => ({
     ...rest,
     clientConfig: { url: `https://127.0.0.1:${port}${service.path}`, ...(caBundle && { caBundle }) },
@@ -223,6 +224,23 @@ describe("the API server", () => {
     await client.delete(rayJobs, NAMESPACE, name);
     const released = await patch(name, { metadata: { finalizers: null } });
     expect(released.status, messageOf(released)).toBe(200);
+  });
+
+  it("does not ask about what the operator itself writes, so that an operator alone need not wait for its own webhook", async () => {
+    const { webhook } = await installed();
+    await webhook.close();
+    const cluster = rayCluster("demo");
+    const create = (user: string) =>
+      transport.request({
+        method: "POST",
+        path: resourcePath(rayClusters, NAMESPACE),
+        query: { dryRun: "All" },
+        headers: { "impersonate-user": user, "impersonate-group": "system:masters" },
+        body: { ...cluster, metadata: { name: "demo", namespace: NAMESPACE } },
+      });
+    const allowed = await create(`system:serviceaccount:${NAMESPACE}:${ACCOUNT}`);
+    expect(allowed.status, messageOf(allowed)).toBe(201);
+    expect((await create(`system:serviceaccount:${NAMESPACE}:other`)).status).toBe(500);
   });
 
   it("does not ask a server whose certificate is of another authority, until the operator has told it the right one", async () => {

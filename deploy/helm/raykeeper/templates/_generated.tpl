@@ -165,6 +165,8 @@
         - rayjobs
       scope: Namespaced
   matchConditions:
+    - name: not-by-the-operator
+      expression: request.userInfo.username != "system:serviceaccount:{{ .Release.Namespace }}:{{ include "raykeeper.serviceAccount" . }}"
     - name: not-being-deleted
       expression: "!has(object.metadata.deletionTimestamp)"
     - name: spec-changes
@@ -194,6 +196,8 @@
         - rayclusters
       scope: Namespaced
   matchConditions:
+    - name: not-by-the-operator
+      expression: request.userInfo.username != "system:serviceaccount:{{ .Release.Namespace }}:{{ include "raykeeper.serviceAccount" . }}"
     - name: not-being-deleted
       expression: "!has(object.metadata.deletionTimestamp)"
     - name: spec-changes
