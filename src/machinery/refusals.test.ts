@@ -50,4 +50,17 @@ describe("a refusal", () => {
     heard.heard(tried("request 4"));
     expect(words()).toEqual(["request 4"]);
   });
+
+  it("that lasts keeps them ever longer, up to ten minutes: a day of them is no write a minute", async () => {
+    const { clock, heard, words } = refusals();
+    heard.heard(tried("request 0"));
+    const told: number[] = [];
+    for (let minute = 0; minute <= 60; minute++) {
+      const [before] = words();
+      heard.heard(tried(`request 0${minute}`));
+      if (words()[0] !== before) told.push(minute);
+      await clock.advance(60_000);
+    }
+    expect(told).toEqual([0, 1, 2, 4, 8, 16, 26, 36, 46, 56]);
+  });
 });

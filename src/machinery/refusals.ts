@@ -4,6 +4,7 @@
  * May not: decide whether a user is told; domain/ does. Held in memory only: after a restart the next refusal brings it back.
  */
 import type { RefusedWrite } from "../domain/decision.ts";
+import { wordsStand } from "../domain/rewording.ts";
 import type { Clock } from "./clock.ts";
 import type { PassTrace } from "./controller.ts";
 import { describe } from "./logger.ts";
@@ -24,16 +25,18 @@ export function refusedWrites({ decision, outcome }: Refusable): readonly Refuse
     });
 }
 
-/** Milliseconds for which a refusal keeps the words it was first told in. */
-const SAME_WORDS = 60_000;
-
 /** What the API server refuses again and again: once is no news, since it is tried again at once. */
 export class RepeatedRefusals {
   readonly #reasons: readonly string[];
   readonly #clock: Clock;
   readonly #last = new Map<
     string,
-    { readonly writes: readonly RefusedWrite[]; readonly since: number; readonly repeated: boolean }
+    {
+      readonly writes: readonly RefusedWrite[];
+      readonly since: number;
+      readonly toldAt: number;
+      readonly repeated: boolean;
+    }
   >();
 
   /** `reasons`: of the failure events that count. */
@@ -56,9 +59,9 @@ export class RepeatedRefusals {
     const last = this.#last.get(key);
     const now = this.#clock.now();
     if (writes.length === 0) this.#last.delete(key);
-    else if (!last) this.#last.set(key, { writes, since: now, repeated: false });
+    else if (!last) this.#last.set(key, { writes, since: now, toldAt: now, repeated: false });
     // Words that differ each time (a number of the request, a time) would be a write at each try.
-    else if (last.repeated && now - last.since < SAME_WORDS) return;
-    else this.#last.set(key, { writes, since: now, repeated: true });
+    else if (last.repeated && now < last.toldAt + wordsStand(last.since, last.toldAt)) return;
+    else this.#last.set(key, { writes, since: last.since, toldAt: now, repeated: true });
   }
 }

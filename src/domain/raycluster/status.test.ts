@@ -137,6 +137,36 @@ describe("the status", () => {
     expect(world.condition("HeadPodReady")?.reason).toBe("ErrImagePull");
   });
 
+  it("tells other numbers in the same words ever more seldom: what lasts for a day is no write at each of them", () => {
+    const scheduler = (nodes: number, why = "Insufficient cpu"): PodStatus => ({
+      phase: "Pending",
+      conditions: [
+        {
+          type: "PodScheduled",
+          status: "False",
+          reason: "Unschedulable",
+          message: `0/${nodes} nodes are available: ${nodes} ${why}.`,
+        },
+      ],
+    });
+    const world = started();
+    world.set("demo-head", scheduler(5));
+    world.settle();
+    world.writes.length = 0;
+    const told: number[] = [];
+    for (let minute = 1; minute <= 60; minute++) {
+      world.set("demo-head", scheduler(5 + minute));
+      const before = world.writes.length;
+      world.wait(seconds(60));
+      if (world.writes.length > before) told.push(minute);
+    }
+    expect(told).toEqual([1, 2, 4, 8, 16, 26, 36, 46, 56]);
+    expect(world.condition("HeadPodReady")?.message).toContain("0/61 nodes");
+    world.set("demo-head", scheduler(65, "node(s) had untolerated taint {gpu}"));
+    world.settle();
+    expect(world.condition("HeadPodReady")?.message).toContain("untolerated taint");
+  });
+
   it("is written when the spec has been seen, though nothing else changed", () => {
     const world = started();
     world.writes.length = 0;

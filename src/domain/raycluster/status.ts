@@ -10,7 +10,8 @@ import type { Pod, Service } from "../../api/kubernetes.ts";
 import type { Condition, Stored } from "../../api/object.ts";
 import { addQuantities, formatQuantity, parseQuantity, type Quantity, scaleQuantity } from "../../api/quantity.ts";
 import type { RayCluster, RayClusterState, RayClusterStatus, WorkerGroupSpec } from "../../api/raycluster.ts";
-import { fromWire, type Instant, minutes, seconds, since, toWire } from "../time.ts";
+import { sameButForNumbers, wordsStand } from "../rewording.ts";
+import { type Duration, fromWire, type Instant, minutes, seconds, since, toWire } from "../time.ts";
 import { podProblem, STARTING } from "./explain.ts";
 import { failureOf } from "./failures.ts";
 import { namesake } from "./head.ts";
@@ -48,7 +49,8 @@ export interface StatusStep {
 }
 
 /**
- * What to write now. Progress alone waits until 5 s after the last write; trouble, and that all is well, never wait.
+ * What to write now. Progress alone waits until 5 s after the last write, other numbers in the same words for longer;
+ * trouble, and that all is well, never wait.
  *
  * @param phase where suspension is after this pass
  * @param invalid what is wrong with the spec, in words; empty when nothing is
@@ -79,9 +81,35 @@ export function nextStatus(
     status.stateTransitionTimes = { ...before.stateTransitionTimes, [state]: toWire(now) };
   }
   if (same(status, before)) return {};
-  const heldUntil = (fromWire(before.lastUpdateTime) ?? Number.NEGATIVE_INFINITY) + PROGRESS_PAUSE;
-  if (now < heldUntil && isProgress(before, status)) return { wakeAt: heldUntil };
+  const heldUntil = (fromWire(before.lastUpdateTime) ?? Number.NEGATIVE_INFINITY) + pauseBefore(before, status);
+  if (now < heldUntil) return { wakeAt: heldUntil };
   return { status: { ...status, lastUpdateTime: toWire(now) } };
+}
+
+/** How long this may wait after the last write. */
+function pauseBefore(before: RayClusterStatus, after: RayClusterStatus): Duration {
+  if (isProgress(before, after)) return PROGRESS_PAUSE;
+  const reworded = rewordedSince(before, after);
+  return reworded === undefined ? 0 : wordsStand(reworded, fromWire(before.lastUpdateTime) ?? reworded);
+}
+
+/** Since when that has gone on of which nothing but numbers in its words have changed; undefined when there is other news. */
+function rewordedSince(before: RayClusterStatus, after: RayClusterStatus): Instant | undefined {
+  const { conditions: old = [], ...rest } = before;
+  const { conditions = [], ...others } = after;
+  if (!same(rest, others) || old.length !== conditions.length) return undefined;
+  const changed = conditions.filter((condition, index) => !same(condition, old[index]));
+  const isReworded = changed.every((condition) => {
+    const known = old.find(({ type }) => type === condition.type);
+    return (
+      known &&
+      same({ ...known, message: "" }, { ...condition, message: "" }) &&
+      sameButForNumbers(known.message, condition.message)
+    );
+  });
+  return isReworded
+    ? Math.max(...changed.map(({ lastTransitionTime }) => fromWire(lastTransitionTime) ?? 0))
+    : undefined;
 }
 
 /** Reasons of HeadPodReady that a head has on its way up. */

@@ -26,6 +26,7 @@ import {
   UID,
   unknownToRay,
   wire,
+  written,
 } from "./testing.ts";
 
 const NOW = "12:02:00";
@@ -806,6 +807,17 @@ describe("a submitter that cannot start", () => {
     const said = explained({ ...seen, job: { ...seen.job, status: status as RayJobStatus } }, "12:10:05");
     expect(said.why).toBe(told?.message);
     expect(texts(said.advice)).toContain("imagePullSecrets");
+  });
+
+  it("and is unschedulable for another number of nodes each time is no write each time", () => {
+    const unschedulable = (message: string) =>
+      submitterPod({ conditions: [{ type: "PodScheduled", status: "False", reason: "Unschedulable", message }] });
+    const seen = waits(unschedulable("0/5 nodes are available: 5 Insufficient cpu."));
+    const first = written(seen, decide(seen, at("12:10:01")));
+    const later = (message: string) => decide({ ...first, pods: [headPod(), unschedulable(message)] }, at("12:20:00"));
+    expect(later("0/107 nodes are available: 107 Insufficient cpu.").status).toBeUndefined();
+    const other = later("0/107 nodes are available: 107 Insufficient memory.").status as RayJobStatus;
+    expect(other.conditions?.find(({ type }) => type === "Started")?.message).toContain("107 Insufficient memory");
   });
 
   it.each([

@@ -9,6 +9,7 @@
  */
 import type { RayJobStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
+import { sameButForNumbers } from "../rewording.ts";
 import type { Settings } from "../settings.ts";
 import { earliest, fromWire, type Instant, seconds, since, toWire } from "../time.ts";
 import { isLeaving } from "./children.ts";
@@ -230,9 +231,10 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
   const heard = revise(pass.status, { jobStatusCheckFailureStartTime: undefined, message: undefined });
   if (record.submissionMode !== "HTTPMode") {
     const { is: trouble, wakeAt } = submitterTrouble(evidence.submitter, observed, now);
-    const message = beingSubmitted(record, trouble);
     // Where it was told: a record that KubeRay's job was given has no such condition, and a submitter that works no news.
     const known = findCondition(heard, "Started");
+    const news = beingSubmitted(record, trouble);
+    const message = known && sameButForNumbers(known.message, news) ? known.message : news;
     const told =
       trouble || known?.reason === "WaitingForSubmission"
         ? withCondition(heard, now, "Started", false, "WaitingForSubmission", message)
