@@ -9,6 +9,7 @@ import type { Stored } from "../../src/api/object.ts";
 import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 import { jobs, pods, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
 import { kueueView } from "../support/kueue.ts";
+import { PODSET, type PodSets, podSetsOf, queued, startPatch, stopPatch } from "../support/kueueWrites.ts";
 import { rayJob } from "../support/manifests.ts";
 import { prompt } from "./fakeKubelet.ts";
 import { fails, succeeds } from "./fakeRay.ts";
@@ -19,54 +20,7 @@ afterEach(async () => {
   for (const world of worlds.splice(0)) await world.close();
 });
 
-const QUEUE = "kueue.x-k8s.io/queue-name";
-const PODSET = "kueue.x-k8s.io/podset";
-/** How Kueue's webhook leaves a RayJob that was just created. */
-const queued = (name: string, spec: Partial<RayJobSpec> = {}): RayJob => {
-  const job = rayJob({ shutdownAfterJobFinishes: true, suspend: true, ...spec }, name);
-  return { ...job, metadata: { ...job.metadata, labels: { [QUEUE]: "team" } } };
-};
-
-/** What Kueue puts into a Pod template when it admits: the flavor's nodes, and the name of the Pod set. */
-const placed = (podSet: string, template: { metadata?: object; spec?: object } | undefined, flavor: string) => ({
-  ...template,
-  metadata: { ...template?.metadata, labels: { [PODSET]: podSet } },
-  spec: {
-    ...template?.spec,
-    nodeSelector: { flavor },
-    tolerations: [{ key: "reserved", operator: "Exists", effect: "NoSchedule" }],
-  },
-});
-
-/** The whole of an admission is one patch; in K8sJobMode Kueue writes the submitter's template, without a command. */
-function startPatch({ spec }: RayJob, flavor: string): object {
-  const cluster = spec.rayClusterSpec!;
-  const submitter = {
-    spec: {
-      restartPolicy: "Never",
-      containers: [
-        {
-          name: "ray-job-submitter",
-          image: cluster.headGroupSpec.template.spec?.containers?.[0]?.image,
-          resources: { requests: { cpu: "500m", memory: "200Mi" }, limits: { cpu: "1", memory: "1Gi" } },
-        },
-      ],
-    },
-  };
-  return {
-    spec: {
-      suspend: false,
-      rayClusterSpec: {
-        headGroupSpec: { template: placed("head", cluster.headGroupSpec.template, flavor) },
-        workerGroupSpecs: cluster.workerGroupSpecs?.map((group) => ({
-          ...group,
-          template: placed(group.groupName, group.template, flavor),
-        })),
-      },
-      ...(spec.submissionMode === "K8sJobMode" && { submitterPodTemplate: placed("submitter", submitter, flavor) }),
-    },
-  };
-}
+const waiting = (name: string, spec: Partial<RayJobSpec> = {}): RayJob => queued(rayJob(spec, name));
 
 /** A ClusterQueue with room for one RayJob, and what its books say at every moment. */
 class Queue {
@@ -75,6 +29,7 @@ class Queue {
   holder: string | undefined;
   readonly order: string[] = [];
   readonly wrong: string[] = [];
+  readonly #podSets = new Map<string, PodSets>();
 
   constructor(world: World) {
     this.world = world;
@@ -92,14 +47,15 @@ class Queue {
     this.holder = name;
     this.order.push(name);
     const job = (await this.world.job(name))!;
-    await this.world.client.patch(rayJobs, "default", name, startPatch(job, flavor));
+    const podSets = podSetsOf(job);
+    this.#podSets.set(name, podSets);
+    await this.world.client.patch(rayJobs, "default", name, startPatch(job, podSets, flavor));
   }
 
   /** Takes the quota away, and gives it to nobody before the RayJob is inactive. */
   async evict(name: string): Promise<void> {
-    const { spec } = queued(name);
-    const templates = { rayClusterSpec: spec.rayClusterSpec, submitterPodTemplate: null };
-    await this.world.client.patch(rayJobs, "default", name, { spec: { suspend: true, ...templates } });
+    const job = (await this.world.job(name))!;
+    await this.world.client.patch(rayJobs, "default", name, stopPatch(job, this.#podSets.get(name)!));
     await this.world.until(`${name} inactive`, async () => !kueueView((await this.world.job(name))!).active);
     this.holder = undefined;
   }
@@ -126,7 +82,7 @@ const nothingIsThere = async (w: World) => {
 describe("a RayJob that Kueue queues", () => {
   it("has nothing before it is admitted, not even a name of a cluster", async () => {
     const { w } = queue();
-    await w.client.create(rayJobs, queued("demo"));
+    await w.client.create(rayJobs, waiting("demo"));
     const { status } = await w.untilPhase("Suspended");
     await w.clock.advance(60_000);
     await nothingIsThere(w);
@@ -138,7 +94,7 @@ describe("a RayJob that Kueue queues", () => {
     "in %s has every Pod where the admission wants it, under the name of its Pod set",
     async (submissionMode) => {
       const { w, kueue } = queue();
-      await w.client.create(rayJobs, queued("demo", { submissionMode }));
+      await w.client.create(rayJobs, waiting("demo", { submissionMode }));
       await w.untilPhase("Suspended");
       await kueue.admit("demo");
       await w.until("running", () => isRunning(w, "demo"));
@@ -158,7 +114,7 @@ describe("a RayJob that Kueue queues", () => {
 
   it("runs the generated submitter in the container that Kueue wrote, with the resources that it booked", async () => {
     const { w, kueue } = queue();
-    await w.client.create(rayJobs, queued("demo", { submissionMode: "K8sJobMode" }));
+    await w.client.create(rayJobs, waiting("demo", { submissionMode: "K8sJobMode" }));
     await w.untilPhase("Suspended");
     await kueue.admit("demo");
     await w.until("running", () => isRunning(w, "demo"));
@@ -173,7 +129,7 @@ describe("a RayJob that Kueue queues", () => {
 
   it("gets its spec back as Kueue and the user wrote it: the operator never writes there", async () => {
     const { w, kueue } = queue();
-    await w.client.create(rayJobs, queued("demo", { submissionMode: "K8sJobMode" }));
+    await w.client.create(rayJobs, waiting("demo", { submissionMode: "K8sJobMode" }));
     await w.untilPhase("Suspended");
     await kueue.admit("demo");
     const admitted = (await w.job())!;
@@ -188,7 +144,7 @@ describe("a RayJob that Kueue queues", () => {
 describe("two RayJobs and room for one", () => {
   it("the other starts when the first has ended, and no Pod is ever without quota", async () => {
     const { w, kueue } = queue();
-    for (const name of ["first", "second"]) await w.client.create(rayJobs, queued(name));
+    for (const name of ["first", "second"]) await w.client.create(rayJobs, waiting(name));
     for (const name of ["first", "second"]) await w.untilPhase("Suspended", name);
     await kueue.admit("first");
     await kueue.untilFinished("first");
@@ -201,7 +157,7 @@ describe("two RayJobs and room for one", () => {
 
   it("a preempted one holds its quota until its last Pod is gone, comes back on another flavor, and ends", async () => {
     const { w, kueue } = queue({ pod: () => ({ ...prompt, terminate: 25_000 }) });
-    for (const name of ["low", "high"]) await w.client.create(rayJobs, queued(name));
+    for (const name of ["low", "high"]) await w.client.create(rayJobs, waiting(name));
     for (const name of ["low", "high"]) await w.untilPhase("Suspended", name);
     await kueue.admit("low");
     await w.until("running", () => isRunning(w, "low"));
@@ -232,7 +188,7 @@ describe("two RayJobs and room for one", () => {
       const job = object as unknown as Stored<RayJob>;
       if (job.kind === "RayJob" && kueueView(job).finished) finished.push(job.status!.jobDeploymentStatus!);
     });
-    await w.client.create(rayJobs, queued("demo", { backoffLimit: 1 }));
+    await w.client.create(rayJobs, waiting("demo", { backoffLimit: 1 }));
     await w.untilPhase("Suspended");
     await kueue.admit("demo");
     const { status } = await kueue.untilFinished("demo");
@@ -242,7 +198,7 @@ describe("two RayJobs and room for one", () => {
 
   it("suspended at the barrier of a retry, it holds its quota until the last Pod is gone, and starts nothing", async () => {
     const { w, kueue } = queue({ job: () => fails(1000), pod: () => ({ ...prompt, terminate: 40_000 }) });
-    await w.client.create(rayJobs, queued("demo", { backoffLimit: 1, retryStrategy: { type: "BlockingRecreate" } }));
+    await w.client.create(rayJobs, waiting("demo", { backoffLimit: 1, retryStrategy: { type: "BlockingRecreate" } }));
     await w.untilPhase("Suspended");
     await kueue.admit("demo");
     await w.untilPhase("Retrying");
@@ -253,7 +209,7 @@ describe("two RayJobs and room for one", () => {
 
   it("flipped to and fro at once, no Pods of two admissions are there together", async () => {
     const { w, kueue } = queue({ pod: () => ({ ...prompt, terminate: 30_000 }) });
-    await w.client.create(rayJobs, queued("demo"));
+    await w.client.create(rayJobs, waiting("demo"));
     await w.untilPhase("Suspended");
     await kueue.admit("demo");
     await w.until("running", () => isRunning(w, "demo"));
@@ -274,7 +230,7 @@ describe("two RayJobs and room for one", () => {
 
   it("a RayJob whose Workload is deleted is stopped like one that is preempted", async () => {
     const { w, kueue } = queue();
-    await w.client.create(rayJobs, queued("demo"));
+    await w.client.create(rayJobs, waiting("demo"));
     await w.untilPhase("Suspended");
     await kueue.admit("demo");
     await w.until("running", () => isRunning(w, "demo"));
@@ -285,7 +241,7 @@ describe("two RayJobs and room for one", () => {
 
 it("a RayJob that is invalid is on hold, and proceeds when it is corrected", async () => {
   const { w, kueue } = queue();
-  await w.client.create(rayJobs, queued("demo", { entrypoint: " " }));
+  await w.client.create(rayJobs, waiting("demo", { entrypoint: " " }));
   await w.until("on hold", async () => kueueView((await w.job())!).onHold);
   await nothingIsThere(w);
   await w.client.patch(rayJobs, "default", "demo", { spec: { entrypoint: "python job.py" } });

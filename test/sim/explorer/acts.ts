@@ -107,7 +107,7 @@ const OTHER = "python other.py";
 
 export const acts: readonly Act[] = [
   // Users.
-  { name: "suspend", changesEnd: true, can: (l) => alive(l) && !over(l), act: (l) => patch(l, { suspend: true }) },
+  { name: "suspend", changesEnd: true, can: alive, act: (l) => patch(l, { suspend: true }) },
   {
     name: "suspend-resume",
     changesEnd: true,
@@ -209,6 +209,25 @@ export const acts: readonly Act[] = [
     changesEnd: false,
     can: (l) => tooLate(l, "Job") !== undefined,
     act: (l) => l.kubernetes.request(givenUp(tooLate(l, "Job")!)),
+  },
+  // Kueue, and who tells it what to do.
+  {
+    name: "preempt",
+    changesEnd: true,
+    can: (l) => l.kueue?.mayEvict ?? false,
+    act: (l) => l.kueue!.evict("Preempted"),
+  },
+  {
+    name: "deactivate",
+    changesEnd: true,
+    can: (l) => l.kueue?.workload?.active ?? false,
+    act: (l) => l.kueue!.evict("Deactivated"),
+  },
+  {
+    name: "delete-workload",
+    changesEnd: true,
+    can: (l) => l.kueue?.workload !== undefined && !l.kueue.workload.finished,
+    act: (l) => quietly(l.kueue!.deleteWorkload()),
   },
   // Nodes.
   { name: "delete-head", changesEnd: true, can: (l) => anyHead(l) !== undefined, act: (l) => remove(l, anyHead(l)!) },

@@ -21,6 +21,8 @@ export type PointKind =
   /** A question to Ray, a command to Ray. */
   | "ask"
   | "command"
+  /** Kueue looks at the RayJob, or writes to it. */
+  | "kueue"
   /** The world is in a new state: users, kubelets and other operators may act. */
   | "state";
 

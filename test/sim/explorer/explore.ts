@@ -451,8 +451,9 @@ export class Explorer {
 }
 
 /** Where the user or a clock acts at a time of his own, a delay may bring him to act in another phase. */
-function endsTheSame({ script, spec }: Lifecycle, deviations: readonly Deviation[]): boolean {
-  const timed = spec.activeDeadlineSeconds !== undefined || spec.preRunningDeadlineSeconds !== undefined;
+function endsTheSame({ script, spec, kueue }: Lifecycle, deviations: readonly Deviation[]): boolean {
+  const limits = [spec.activeDeadlineSeconds, spec.preRunningDeadlineSeconds, kueue?.readyWithin];
+  const timed = limits.some((limit) => limit !== undefined);
   if (!timed && script.length === 0) return true;
   const delays = new Set([
     "outage",

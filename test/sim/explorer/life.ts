@@ -19,6 +19,7 @@ import { silent } from "../../../src/machinery/logger.ts";
 import { settle } from "../../../src/machinery/virtualClock.ts";
 import type { RayRequest } from "../../../src/ray/transport.ts";
 import { startOperator } from "../../../src/wiring.ts";
+import { queued } from "../../support/kueueWrites.ts";
 import { clusterSpec, rayCluster, rayJob } from "../../support/manifests.ts";
 import { type PodBehaviour, prompt } from "../fakeKubelet.ts";
 import { World } from "../world.ts";
@@ -26,6 +27,7 @@ import { actOf, acts, quietly } from "./acts.ts";
 import { Chooser, type Deviation, type Point, type PointKind, type Schedule, USUAL } from "./choices.ts";
 import { fingerprint, type Running } from "./fingerprint.ts";
 import { type Future, type Laxity, type Memory, situationOf, type Tail } from "./future.ts";
+import { Kueue } from "./kueue.ts";
 import { type Lifecycle, lifecycleOf } from "./lifecycles.ts";
 import { Oracles } from "./oracles.ts";
 import { Replica, type Surroundings } from "./replica.ts";
@@ -121,6 +123,8 @@ export class Life implements Surroundings {
   readonly lifecycle: Lifecycle;
   readonly world: World;
   readonly oracles: Oracles;
+  /** Where the lifecycle has a queue. */
+  readonly kueue: Kueue | undefined;
   /** What Pods do, by UID: an accident changes it. */
   readonly behaviours = new Map<string, { -readonly [K in keyof PodBehaviour]: PodBehaviour[K] }>();
   readonly clock: World["clock"];
@@ -189,7 +193,8 @@ export class Life implements Surroundings {
     this.kubernetes = kube.transport;
     this.ray = ray;
     this.#changedAt = clock.now();
-    this.oracles = new Oracles(this.world);
+    this.kueue = this.lifecycle.kueue && new Kueue(this.lifecycle.kueue, this);
+    this.oracles = new Oracles(this.world, this.kueue);
     this.#chooser.onDeviation = (point, choice) => {
       this.#deviates(choice);
       this.#tell("FAULT", () => `${choice} at ${point.what()}`);
@@ -335,14 +340,27 @@ export class Life implements Surroundings {
 
   /** The user applies the RayJob. */
   create(): Promise<unknown> {
-    const { spec } = this.lifecycle;
+    const job = rayJob(this.lifecycle.spec);
     this.#namesakes = this.world.submissions.length;
-    return this.world.client.create(rayJobs, rayJob(spec));
+    return this.world.client.create(rayJobs, this.kueue ? queued(job) : job);
   }
 
   /** Somebody makes the RayCluster that the RayJob selects. */
   createCluster(): Promise<unknown> {
     return this.world.client.create(rayClusters, rayCluster(SHARED, 1));
+  }
+
+  changed(): void {
+    this.#changed = true;
+    this.#changedAt = this.clock.now();
+  }
+
+  resumed(): void {
+    this.oracles.resumed();
+  }
+
+  tell(what: () => string): void {
+    this.#tell("Kueue", what);
   }
 
   rival(lag: number): void {
@@ -373,9 +391,8 @@ export class Life implements Surroundings {
     return () => {
       if (!done) this.#underWay--;
       done = true;
-      this.#changed = true;
       // Whoever was held up has something to do now.
-      this.#changedAt = this.clock.now();
+      this.changed();
     };
   }
 
@@ -524,6 +541,8 @@ export class Life implements Surroundings {
     const status = this.#job.status;
     if (next.when === "running" && status.jobStatus !== "RUNNING") return;
     if (next.when === "submitter" && !this.#submitterRuns()) return;
+    if (next.when === "ended" && !this.#hasEnded()) return;
+    if (next.when === "workerless" && this.#hasWorkers()) return;
     if (!actOf(next.act).can(this)) return;
     this.#acted++;
     this.#chooser.passes(next.act);
@@ -577,6 +596,20 @@ export class Life implements Surroundings {
     );
   }
 
+  /** Ray's job is over, and the operator has not written it down. */
+  #hasEnded(): boolean {
+    const id = this.#job?.status?.jobId ?? "";
+    const is = [...this.ray.heads.values()].map(({ jobs }) => jobs.get(id)?.status ?? "RUNNING");
+    return (
+      is.some((status) => status !== "RUNNING" && status !== "PENDING") && this.#job?.status?.jobStatus === "RUNNING"
+    );
+  }
+
+  #hasWorkers(): boolean {
+    const pods = this.world.kube.storage.all("/pods");
+    return pods.some(({ metadata }) => metadata.labels?.[LABEL.nodeType] === NODE_TYPE.worker);
+  }
+
   async #chooseAct(): Promise<void> {
     const ours = acts.filter(({ elected = false }) => elected === (this.lifecycle.elected ?? false));
     const possible = ours.filter((act) => act.can(this)).map(({ name }) => name);
@@ -600,6 +633,8 @@ export class Life implements Surroundings {
       spec,
       this.lifecycle.elected,
       this.lifecycle.cluster,
+      this.lifecycle.kueue,
+      this.kueue?.state,
       age,
       replicas,
       this.#underWay,

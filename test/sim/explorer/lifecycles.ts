@@ -7,14 +7,18 @@ import { LABEL } from "../../../src/api/labels.ts";
 import type { RayJobSpec } from "../../../src/api/rayjob.ts";
 import { clusterSpec } from "../../support/manifests.ts";
 import { fails, type JobScript, runsForEver, succeeds } from "../fakeRay.ts";
+import type { Queueing } from "./kueue.ts";
 import { SHARED } from "./selected.ts";
 
 /** What the user, or an accident, does once, when the RayJob's stored version is in this phase (of this attempt). */
 export interface Scripted {
   readonly in: string;
   readonly act: string;
-  /** The act waits until Ray runs the job; or until a Pod of the present submitter runs. */
-  readonly when?: "running" | "submitter";
+  /**
+   * The act waits until Ray runs the job; until that is over, and only Ray knows; until a Pod of the present submitter
+   * runs; until no worker is there any more.
+   */
+  readonly when?: "running" | "ended" | "submitter" | "workerless";
 }
 
 export interface Lifecycle {
@@ -32,6 +36,8 @@ export interface Lifecycle {
   readonly elected?: boolean;
   /** A RayCluster for the RayJob to select: there before it, or made by the script. */
   readonly cluster?: "there" | "later";
+  /** Kueue has the RayJob in this queue (kueue.ts). */
+  readonly kueue?: Queueing;
   /** With the feature gate SidecarSubmitterRestart. */
   readonly restarts?: boolean;
   /** No node takes a worker, ever. */
@@ -74,6 +80,12 @@ const ruled = (...deletionRules: NonNullable<NonNullable<RayJobSpec["deletionStr
   deletionStrategy: { deletionRules },
 });
 
+const stages = ruled(
+  { policy: "DeleteWorkers", condition: { jobStatus: "SUCCEEDED", ttlSeconds: 10 } },
+  { policy: "DeleteCluster", condition: { jobStatus: "SUCCEEDED", ttlSeconds: 30 } },
+  { policy: "DeleteSelf", condition: { jobDeploymentStatus: "Complete", ttlSeconds: 50 } },
+);
+
 /** Attempts that never overlap. */
 function blocking(name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle {
   const retryStrategy = { type: "BlockingRecreate", ...spec.retryStrategy } as RayJobSpec["retryStrategy"];
@@ -89,6 +101,24 @@ const claiming = (container: object): RayJobSpec["submitterPodTemplate"] => ({
 /** Its user submits by hand, as soon as the cluster waits for him (life.ts). */
 const byHand = (name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle =>
   life(`interactive-${name}`, end, { submissionMode: "InteractiveMode", ...spec }, extra);
+
+/** In a queue of Kueue's. */
+const kueue = (name: string, end: Lifecycle["end"], spec: Partial<RayJobSpec> = {}, extra: Extra = {}): Lifecycle =>
+  life(`kueue-${name}`, end, spec, { kueue: {}, ...extra });
+
+/** Rules that Kueue's books allow: at the end everything goes at once, and the quota with it. */
+const atOnce = {
+  shutdownAfterJobFinishes: true,
+  deletionStrategy: {
+    deletionRules: [
+      { policy: "DeleteCluster", condition: { jobDeploymentStatus: "Complete", ttlSeconds: 0 } },
+      { policy: "DeleteCluster", condition: { jobDeploymentStatus: "Failed", ttlSeconds: 0 } },
+    ],
+  },
+} as const satisfies Partial<RayJobSpec>;
+const SIDECAR = { submissionMode: "SidecarMode" } as const;
+const BLOCKING = { retryStrategy: { type: "BlockingRecreate" } } as const;
+const preempted = once("Running", "preempt", "running");
 
 export const lifecycles: readonly Lifecycle[] = [
   life("success", "Complete", {}, { core: true }),
@@ -241,15 +271,9 @@ export const lifecycles: readonly Lifecycle[] = [
     },
   ),
   life("recreated-http", "Complete", HTTP, { jobs: [long, short], script: once("Running", "recreate", "running") }),
-  life(
-    "rules-in-stages",
-    "gone",
-    ruled(
-      { policy: "DeleteWorkers", condition: { jobStatus: "SUCCEEDED", ttlSeconds: 10 } },
-      { policy: "DeleteCluster", condition: { jobStatus: "SUCCEEDED", ttlSeconds: 30 } },
-      { policy: "DeleteSelf", condition: { jobDeploymentStatus: "Complete", ttlSeconds: 50 } },
-    ),
-  ),
+  life("rules-in-stages", "gone", stages),
+  life("rules-in-stages-http", "gone", { ...HTTP, ...stages }),
+  sidecar("rules-in-stages", "gone", stages),
   life(
     "rules-keep-the-head",
     "Failed",
@@ -259,6 +283,22 @@ export const lifecycles: readonly Lifecycle[] = [
     ),
     { jobs: [failing] },
   ),
+  life(
+    "rules-in-stages-after-failure",
+    "gone",
+    ruled(
+      { policy: "DeleteWorkers", condition: { jobStatus: "FAILED", ttlSeconds: 10 } },
+      { policy: "DeleteCluster", condition: { jobDeploymentStatus: "Failed", ttlSeconds: 30 } },
+      { policy: "DeleteSelf", condition: { jobDeploymentStatus: "Failed", ttlSeconds: 50 } },
+    ),
+    { jobs: [failing] },
+  ),
+  // What is over is not suspended: its stages come all the same.
+  life("rules-suspended-between-stages", "gone", stages, { script: once("Complete", "suspend", "workerless") }),
+  life("rules-deleted-between-stages", "gone", stages, { script: once("Complete", "delete", "workerless") }),
+  life("rules-cluster-deleted-between-stages", "gone", stages, {
+    script: once("Complete", "delete-cluster", "workerless"),
+  }),
   life("rules-match-nothing", "Failed", ruled({ policy: "DeleteSelf", condition: { jobStatus: "SUCCEEDED" } }), {
     jobs: [failing],
   }),
@@ -303,6 +343,13 @@ export const lifecycles: readonly Lifecycle[] = [
   byHand("delete", "gone", {}, { jobs: [long], script: once("Running", "delete", "running") }),
   byHand("delete-in-waiting", "gone", {}, { script: once("Waiting", "delete") }),
   byHand("deadline", "Failed", { activeDeadlineSeconds: 20 }, { jobs: [runsForEver] }),
+  // He submits all the same, to what is on its way out.
+  byHand("deadline-in-waiting", "Failed", { activeDeadlineSeconds: 6 }),
+  byHand("pre-running-deadline-in-waiting", "Failed", { preRunningDeadlineSeconds: 6 }),
+  byHand("suspend-in-initializing", "Complete", {}, { script: once("Initializing", "suspend-resume") }),
+  byHand("suspend-in-waiting-for-good", "Suspended", {}, { script: once("Waiting", "suspend") }),
+  byHand("cluster-deleted-in-waiting", "Failed", {}, { script: once("Waiting", "delete-cluster") }),
+  byHand("head-lost-in-waiting", "Complete", {}, { script: once("Waiting", "delete-head") }),
   byHand("head-lost", "Failed", {}, { jobs: [long], script: once("Running", "delete-head", "running") }),
   selecting(
     "interactive",
@@ -366,6 +413,79 @@ export const lifecycles: readonly Lifecycle[] = [
     core: true,
   }),
   sidecar("done-before-workers", "Complete", {}, { workerless: true }),
+  kueue("admitted", "Complete", {}, { core: true }),
+  kueue("admitted-http", "Complete", HTTP),
+  kueue("admitted-sidecar", "Complete", SIDECAR),
+  kueue("preempted", "Complete", {}, { jobs: [long, short], script: preempted, core: true }),
+  kueue("preempted-http", "Complete", HTTP, { jobs: [long, short], script: preempted }),
+  kueue("preempted-sidecar", "Complete", SIDECAR, { jobs: [long, short], script: preempted }),
+  kueue("preempted-twice", "Complete", {}, { jobs: [long, long, short], script: [...preempted, ...preempted] }),
+  kueue("preempted-in-initializing", "Complete", {}, { script: once("Initializing", "preempt") }),
+  kueue("preempted-before-submission", "Complete", {}, { script: once("Running", "preempt") }),
+  kueue("preempted-in-retrying", "Complete", retryable, {
+    jobs: [failing, short],
+    script: once("Retrying", "preempt"),
+  }),
+  kueue(
+    "preempted-at-barrier",
+    "Complete",
+    { ...retryable, ...BLOCKING },
+    { jobs: [failing, short], script: [...held, ...once("Retrying", "preempt")] },
+  ),
+  kueue("preempted-as-it-ends", "Complete", {}, { script: once("Running", "preempt", "ended") }),
+  kueue("preempted-while-its-pods-hang", "Complete", {}, { jobs: [long, short], script: [...held, ...preempted] }),
+  kueue(
+    "preempted-in-waiting",
+    "Complete",
+    { submissionMode: "InteractiveMode" },
+    { script: once("Waiting", "preempt") },
+  ),
+  kueue("pods-never-ready", "Suspended", {}, { workerless: true, kueue: { readyWithin: 30_000, requeues: 1 } }),
+  // While the barrier stands, its Pods are not ready.
+  kueue(
+    "barrier-for-too-long",
+    "Complete",
+    { ...retryable, ...BLOCKING },
+    { jobs: [failing, short], script: held, kueue: { readyWithin: 45_000 } },
+  ),
+  kueue("deactivated", "Suspended", {}, { jobs: [long], script: once("Running", "deactivate", "running") }),
+  kueue(
+    "workload-deleted",
+    "Complete",
+    {},
+    {
+      jobs: [long, short],
+      script: once("Running", "delete-workload", "running"),
+    },
+  ),
+  kueue("never-admitted", "Suspended", {}, { kueue: { full: true } }),
+  kueue("deleted-in-queue", "gone", {}, { kueue: { full: true }, script: once("Suspended", "delete") }),
+  kueue("deleted-mid-run", "gone", {}, { jobs: [long], script: once("Running", "delete", "running") }),
+  kueue(
+    "deleted-while-preempted",
+    "gone",
+    {},
+    {
+      jobs: [long],
+      script: [...preempted, ...once("Suspending", "delete")],
+    },
+  ),
+  kueue(
+    "suspended-by-hand",
+    "Complete",
+    {},
+    {
+      jobs: [long, short],
+      script: once("Running", "suspend", "running"),
+    },
+  ),
+  kueue("resumed-by-hand", "Suspended", {}, { kueue: { full: true }, script: once("Suspended", "resume") }),
+  kueue("retry", "Complete", retryable, { jobs: [failing, short], core: true }),
+  kueue("retry-sidecar", "Complete", { ...retryable, ...SIDECAR }, { jobs: [failing, short] }),
+  kueue("retries-exhausted", "Failed", retryable, { jobs: [failing] }),
+  kueue("rules", "Complete", atOnce),
+  kueue("rules-failure", "Failed", { ...atOnce, ...retryable }, { jobs: [failing] }),
+  kueue("rules-preempted", "Complete", atOnce, { jobs: [long, short], script: preempted }),
   life("elected-success", "Complete", {}, { elected: true }),
   life("elected-success-http", "Complete", HTTP, { elected: true }),
   life("elected-retry", "Complete", retryable, { jobs: [failing, short], elected: true }),

@@ -145,11 +145,11 @@ async function explore(names: readonly string[], threads: number, until: number)
  */
 function groups(names: readonly string[]): string[][] {
   const bySpec = new Map<string, string[]>();
-  for (const { name, spec, elected, cluster } of lifecycles.toSorted(
+  for (const { name, spec, elected, cluster, kueue } of lifecycles.toSorted(
     (a, b) => Number(b.core ?? false) - Number(a.core ?? false),
   )) {
     if (!names.includes(name)) continue;
-    const key = JSON.stringify([spec, elected, cluster]);
+    const key = JSON.stringify([spec, elected, cluster, kueue]);
     bySpec.set(key, [...(bySpec.get(key) ?? []), name]);
   }
   return [...bySpec.values()].sort((a, b) => b.length - a.length);

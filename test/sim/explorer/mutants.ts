@@ -497,6 +497,65 @@ export const mutants: readonly Mutant[] = [
     replace: [["    jobId: told.jobId,\n    headPodUID", "    headPodUID"]],
     in: ["interactive-delete"],
   },
+  // Kueue.
+  {
+    name: "quota given back while a Pod is in Terminating",
+    file: job("suspend"),
+    replace: [
+      ['awaitAbsence(observed, "everything", now, "Suspended")', 'awaitAbsence(observed, "owners", now, "Suspended")'],
+    ],
+    in: ["kueue-preempted"],
+  },
+  {
+    name: "an attempt made from the templates of an earlier admission",
+    file: job("start"),
+    replace: [
+      ["const PATROL = seconds(2);", "const PATROL = seconds(2);\nconst first = new Map();"],
+      [
+        "effects: [createCluster(job, record, observed.settings)],",
+        "effects: [createCluster({ ...job, spec: first.get(job.metadata.uid) ?? first.set(job.metadata.uid, job.spec).get(job.metadata.uid) }, record, observed.settings)],",
+      ],
+    ],
+    in: ["kueue-preempted-http"],
+  },
+  {
+    name: "a submitter that runs where it likes",
+    file: job("submitterPod"),
+    replace: [["    ...template?.spec,\n", "    ...template?.spec,\n    nodeSelector: undefined,\n"]],
+    in: ["kueue-admitted"],
+  },
+  {
+    name: "a failure that is retried, told as the end",
+    file: job("decide"),
+    replace: [
+      [
+        'const phase = phases[statusOf(job).jobDeploymentStatus ?? ""];',
+        'const again = statusOf(job).conditions?.some(({ type, status }) => type === "Retrying" && status === "True");\n  const phase = phases[again ? "Retrying" : (statusOf(job).jobDeploymentStatus ?? "")];',
+      ],
+      [
+        "const next = revise(status, { observedGeneration: job.metadata.generation });",
+        'const told = status.jobDeploymentStatus === "Retrying" ? { jobDeploymentStatus: "Failed" } : {};\n  const next = revise(status, { ...told, observedGeneration: job.metadata.generation });',
+      ],
+    ],
+    in: ["kueue-retry"],
+  },
+  {
+    name: "a default written into the spec",
+    file: job("start"),
+    replace: [
+      [
+        "patch: { metadata: { finalizers: [...finalizers, FINALIZER.rayJob] } },",
+        'patch: { metadata: { finalizers: [...finalizers, FINALIZER.rayJob] }, spec: { submissionMode: job.spec.submissionMode ?? "K8sJobMode" } },',
+      ],
+    ],
+    in: ["kueue-admitted"],
+  },
+  {
+    name: "rules that keep Pods when the quota is gone",
+    file: job("policy"),
+    replace: [["(endOf(status) ?? now) + seconds(after)", "(endOf(status) ?? now) + seconds(after + 1e9)"]],
+    in: ["kueue-rules"],
+  },
   // Deletion.
   {
     name: "the finalizer dropped early",

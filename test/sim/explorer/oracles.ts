@@ -17,6 +17,8 @@ import type { World } from "../world.ts";
 import { Attempts } from "./attempts.ts";
 import { Disposal } from "./disposal.ts";
 import type { Laxity } from "./future.ts";
+import type { Kueue } from "./kueue.ts";
+import { Quota } from "./quota.ts";
 import { GIVEN_UP_MARK } from "./replica.ts";
 import { SelectedCluster } from "./selected.ts";
 
@@ -59,6 +61,7 @@ export class Oracles {
   readonly #selected: SelectedCluster;
   readonly #attempts: Attempts;
   readonly #disposal: Disposal;
+  readonly #quota: Quota | undefined;
   #resumes = 0;
   /** The highest `backoffLimit` that a RayJob ever had. */
   readonly #limits = new Map<string, number>();
@@ -68,13 +71,14 @@ export class Oracles {
   /** Ray could not be asked, or the job was disturbed: then a verdict may differ from what Ray would say. */
   rayDisturbed = false;
 
-  constructor(world: World) {
+  constructor(world: World, kueue?: Kueue) {
     this.#world = world;
     world.invariants.isExcused = ({ metadata }) =>
       metadata.ownerReferences?.some(({ uid }) => this.#cameLate.has(uid)) ?? false;
     this.#selected = new SelectedCluster(world, (what) => this.#violated(what));
     this.#attempts = new Attempts(world, (what) => this.#violated(what));
     this.#disposal = new Disposal(world, (what) => this.#violated(what));
+    this.#quota = kueue && new Quota(world, kueue, (what) => this.#violated(what));
     world.kube.storage.listen((change) => this.#stored(change));
   }
 
@@ -113,8 +117,9 @@ export class Oracles {
       else this.#dismissed.add(preconditions.uid);
     }
     if ((method === "PATCH" || method === "PUT") && !path.includes("/events")) {
-      const { metadata } = (body ?? {}) as KubeObject;
+      const { metadata, spec } = (body ?? {}) as KubeObject & { spec?: unknown };
       if (!metadata?.resourceVersion) this.#violated(`${method} ${path} was sent without the version it is based on`);
+      if (path.includes("/rayjobs/") && spec !== undefined) this.#violated("an operator writes the spec of a RayJob");
     }
   }
 
@@ -187,6 +192,7 @@ export class Oracles {
   settled(): void {
     if (!this.rayDisturbed && !this.leaderless) this.#selected.settled();
     this.#disposal.settled();
+    if (!this.leaderless) this.#quota?.settled();
     const alive = new Set(this.#all<RayJob>(RAYJOB).map(({ metadata }) => metadata.uid));
     for (const resource of [CLUSTER, JOB, POD, SERVICE]) {
       for (const object of this.#all(resource)) {
@@ -218,6 +224,7 @@ export class Oracles {
     if (resource === LEASE && type !== "DELETED") this.#leaseStored(object as Lease, old as Lease | undefined);
     this.#selected.stored(change, this.leaderless);
     this.#attempts.stored(change);
+    this.#quota?.stored(change);
     if (resource === RAYJOB) this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined, type);
     if (type === "DELETED" || object.metadata.deletionTimestamp) this.#leaves(object.metadata.uid);
     if (resource === POD) this.#submitterRuns(object as unknown as Stored<Pod>);
