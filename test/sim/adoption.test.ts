@@ -181,6 +181,32 @@ it.each([
   expect(w.submissions).toHaveLength(2);
 });
 
+it.each<[string, RayJobStatus, number]>([
+  ["is being tried again", { jobDeploymentStatus: "Retrying", jobStatus: "FAILED", failed: 1 }, 2],
+  ["has just begun anew", { jobDeploymentStatus: "", jobStatus: "", failed: 1, jobId: "", rayClusterName: "" }, 2],
+  ["was tried more often meanwhile", { jobDeploymentStatus: "Retrying", jobStatus: "FAILED", failed: 5 }, 5],
+])("a RayJob that went back to KubeRay, and %s when it comes again, has no number twice", async (_, told, next) => {
+  const w = new World({ job: () => runsForEver });
+  worlds.push(w);
+  const first = w.start();
+  await w.client.create(rayJobs, rayJob({ backoffLimit: 6 }));
+  await w.untilPhase("Running");
+  await w.client.patch(rayJobs, "default", "demo", { spec: { suspend: true } });
+  await w.untilPhase("Suspended");
+  await w.client.patch(rayJobs, "default", "demo", { spec: { suspend: false } });
+  await w.untilPhase("Running");
+  expect((await w.job())?.status?.executionAttempt).toBe(1);
+  await first.operator.stop();
+  const lost = { attempts: null, executionAttempt: null, conditions: null };
+  await w.client.patch(rayJobs, "default", "demo", { status: { ...lost, ...told } }, { subresource: "status" });
+  w.invariants.violations.splice(0);
+  w.start();
+  const { status } = await w.untilPhase("Running", "demo", 120_000);
+  expect(status).toMatchObject({ executionAttempt: next, attempts: [{ number: next }] });
+  const { violations } = w.invariants;
+  violations.push(...violations.splice(0).filter((each) => !each.includes("Kueue saw the Pods")));
+});
+
 it("a RayJob that went back to KubeRay and comes again is known by the label of its cluster, and nothing of it is touched", async () => {
   const w = new World({ job: () => succeeds(60_000) });
   worlds.push(w);

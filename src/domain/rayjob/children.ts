@@ -13,7 +13,7 @@ import type { AttemptRecord } from "../../api/rayjob.ts";
 import { type KubeEffect, type LiveQuestion, type ObjectRef, questionKey, type WritableKind } from "../decision.ts";
 import { headServiceName } from "./names.ts";
 import type { ObservedRayJob } from "./observe.ts";
-import { isSelected } from "./records.ts";
+import { isSelected, numberIn } from "./records.ts";
 import { same } from "./status.ts";
 
 /**
@@ -105,6 +105,16 @@ export function remains(observed: ObservedRayJob, record: AttemptRecord | undefi
 export function isOfLaterAttempt(object: KubeObject, record: AttemptRecord | undefined): boolean {
   const attempt = Number(object.metadata.labels?.[LABEL.executionAttempt] ?? Number.NaN);
   return record !== undefined && attempt > record.number;
+}
+
+/** The highest number of an attempt that anything of this RayJob bears. */
+export function highestNumber(observed: ObservedRayJob): number | undefined {
+  const { rayClusters, jobs, pods } = observed;
+  const { uid } = observed.job.metadata;
+  const numbers = [...rayClusters, ...jobs, ...pods]
+    .filter((object) => belongs(object, uid))
+    .flatMap(({ metadata }) => numberIn(metadata.labels?.[LABEL.executionAttempt]) ?? []);
+  return numbers.length > 0 ? Math.max(...numbers) : undefined;
 }
 
 /**

@@ -8,13 +8,13 @@
 import type { JobDeploymentStatus } from "../../api/rayjob.ts";
 import type { Decision } from "../decision.ts";
 import type { Instant } from "../time.ts";
-import { cleanUp, strays } from "./children.ts";
+import { cleanUp, highestNumber, strays } from "./children.ts";
 import { findCondition, withCondition } from "./conditions.ts";
 import { removal } from "./deletion.ts";
 import { finish } from "./finish.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import type { RayCommand } from "./ray.ts";
-import { currentRecord, statusOf } from "./records.ts";
+import { currentRecord, nextNumber, statusOf } from "./records.ts";
 import { retry } from "./retry.ts";
 import { run } from "./run.ts";
 import { begin, initialize, invalid } from "./start.ts";
@@ -61,10 +61,26 @@ export function decideRayJob(observed: ObservedRayJob, now: Instant): Decision<R
   if (job.metadata.deletionTimestamp) return removal(observed, now);
   const phase = phases[statusOf(job).jobDeploymentStatus ?? ""];
   if (!phase) return quiet(`unknown phase ${statusOf(job).jobDeploymentStatus}`);
+  const remembered = remember(observed);
+  if (remembered) return settled(observed, remembered);
   return settled(observed, withoutStrays(observed, withSpecVerdict(observed, phase(observed, now), now)));
 }
 
 const quiet = (summary: string): Decision<RayCommand> => ({ summary, effects: [], events: [] });
+
+/** Phases whose next step is another attempt, before which everything goes that tells the number of the last. */
+const BETWEEN: readonly (JobDeploymentStatus | undefined)[] = [undefined, "", "Retrying", "Suspending", "Suspended"];
+
+/** KubeRay, when it was gone back to, kept no number: then labels tell it, and it is written down before they go. */
+function remember(observed: ObservedRayJob): Decision<RayCommand> | undefined {
+  const status = statusOf(observed.job);
+  if (status.executionAttempt !== undefined || status.attempts?.length) return undefined;
+  if (!BETWEEN.includes(status.jobDeploymentStatus)) return undefined;
+  const number = highestNumber(observed);
+  if (number === undefined || number < nextNumber(observed)) return undefined;
+  const summary = `no number of an attempt is written down, and there is something of attempt ${number}`;
+  return { summary, effects: [], events: [], status: revise(status, { executionAttempt: number }) };
+}
 
 /** What is left of an earlier attempt goes; what was learnt is written first, since a deletion may be refused. */
 function withoutStrays(observed: ObservedRayJob, decision: Decision<RayCommand>): Decision<RayCommand> {

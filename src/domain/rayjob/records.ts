@@ -67,8 +67,12 @@ function numberOnCluster({ metadata, status }: RayJob, rayClusters: readonly Ray
       cluster.metadata.name === status?.rayClusterName &&
       cluster.metadata.ownerReferences?.some(({ controller, uid }) => controller && uid === metadata.uid),
   )?.metadata.labels?.[LABEL.executionAttempt];
-  return label !== undefined && /^\d{1,9}$/.test(label) ? Number(label) : undefined;
+  return numberIn(label);
 }
+
+/** The number of an attempt, as a label has it. */
+export const numberIn = (label: string | undefined): number | undefined =>
+  label !== undefined && /^\d{1,9}$/.test(label) ? Number(label) : undefined;
 
 /** KubeRay counted failures only; a failure that is being retried, or was the last, is counted already. */
 function numberUnderKubeRay(status: RayJobStatus): number {
