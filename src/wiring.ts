@@ -50,6 +50,7 @@ import { RayCommands } from "./ray/commands.ts";
 import { Dashboard } from "./ray/dashboard.ts";
 import { Poller } from "./ray/poller.ts";
 import type { RayTransport } from "./ray/transport.ts";
+import { fieldManager, Rivals, trimKeepingOthers } from "./rivals.ts";
 import type { OperatorMetrics } from "./serve/catalogue.ts";
 import type { Check } from "./serve/health.ts";
 
@@ -110,8 +111,10 @@ export function startOperator(options: OperatorOptions): Operator {
   const holdsLease = () => !config.leaderElection.enabled || elector.mayWrite();
   const journal = new JournalWatch({ ...options, signal, giveUp: (error) => stopping.abort(error) });
   const mayWrite = () => !journal.suspended && holdsLease();
-  const client = new KubeClient(transport, { clock, qps: config.qps, burst: config.burst, mayWrite, metrics });
-  const caches = makeCaches(options, client);
+  const { qps, burst } = config;
+  const signature = fieldManager(config.leaderElection.namespace ?? namespace);
+  const client = new KubeClient(transport, { clock, qps, burst, mayWrite, metrics, fieldManager: signature });
+  const caches = makeCaches(options, client, signature);
   let leading = false;
 
   const run = async () => {
@@ -123,7 +126,7 @@ export function startOperator(options: OperatorOptions): Operator {
     const work = async (signal: AbortSignal) => {
       leading = true;
       try {
-        await lead({ ...options, client, caches, mayWrite, holdsLease, watch: journal, signal });
+        await lead({ ...options, client, signature, caches, mayWrite, holdsLease, watch: journal, signal });
       } finally {
         leading = false;
       }
@@ -177,7 +180,8 @@ export function startOperator(options: OperatorOptions): Operator {
 type Caches = ReturnType<typeof makeCaches>;
 
 /** One cache a kind, holding what decisions read and no more; the selectors are KubeRay's. */
-function makeCaches({ config, clock, log, metrics, vitals }: OperatorOptions, client: KubeClient) {
+function makeCaches({ config, clock, log, metrics, vitals }: OperatorOptions, client: KubeClient, signature: string) {
+  const trim = trimKeepingOthers(signature);
   const shared = { client, clock, log, metrics, vitals, namespaces: config.watchNamespaces };
   const byRayJob = (object: KubeObject): string[] =>
     [ownerUid(object, "RayJob"), object.metadata.labels?.[LABEL.rayJobUID]].filter(isUnique);
@@ -189,13 +193,14 @@ function makeCaches({ config, clock, log, metrics, vitals }: OperatorOptions, cl
     rayJobs: new Informer<RayJob>({
       ...shared,
       type: rayJobs,
+      trim,
       indexes: {
         uid: ({ metadata }) => [metadata.uid],
         cluster: ({ metadata, status }) =>
           status?.rayClusterName ? [objectKey(metadata.namespace, status.rayClusterName)] : [],
       },
     }),
-    rayClusters: new Informer<RayCluster>({ ...shared, type: rayClusters, indexes: { rayJob: byRayJob } }),
+    rayClusters: new Informer<RayCluster>({ ...shared, type: rayClusters, trim, indexes: { rayJob: byRayJob } }),
     rayPods: new Informer<Pod>({
       ...shared,
       type: pods,
@@ -261,6 +266,7 @@ const LAST_WORDS = 2000;
 
 interface Leading extends OperatorOptions {
   readonly client: KubeClient;
+  readonly signature: string;
   readonly caches: Caches;
   readonly mayWrite: () => boolean;
   readonly holdsLease: () => boolean;
@@ -354,6 +360,14 @@ async function lead(options: Leading): Promise<void> {
     },
   });
 
+  const rivals = new Rivals({
+    ours: options.signature,
+    clock,
+    log,
+    counted: (kind) => metrics?.count("raykeeper_foreign_status_writes_total", { kind }),
+  });
+  caches.rayJobs.onChange((change) => rivals.changed("RayJob", change, told[0]));
+  caches.rayClusters.onChange((change) => rivals.changed("RayCluster", change, told[1]));
   connect(caches, {
     rayJob(key, uid, moved) {
       rayJobController.enqueue(key);

@@ -65,6 +65,11 @@ export const RAY_METRICS = {
     labels: ["namespace"],
     help: "Pods that RayJobs keep after their end: for good, or until a time-to-live has passed.",
   },
+  raykeeper_foreign_status_writes_total: {
+    type: "counter",
+    labels: ["kind"],
+    help: "Writes of a status by somebody else than this operator: a second operator for the same namespaces, or KubeRay's.",
+  },
   controller_runtime_webhook_requests_total: {
     type: "counter",
     labels: ["webhook", "code"],

@@ -25,6 +25,8 @@ export interface ClientOptions {
   /** Asked right before each write is sent; false refuses it. */
   readonly mayWrite?: () => boolean;
   readonly metrics?: Metrics;
+  /** The name under which the API server notes in `managedFields` what is written. */
+  readonly fieldManager?: string;
 }
 
 export interface ListOptions {
@@ -158,7 +160,7 @@ export class KubeClient {
   async create<T extends KubeObject>(type: ResourceType, object: T): Promise<Stored<T>> {
     const path = resourcePath(type, object.metadata.namespace);
     const body = { apiVersion: apiVersion(type), kind: type.kind, ...object };
-    return expectObject<T>(await this.#write({ method: "POST", path, body }), `POST ${path}`);
+    return expectObject<T>(await this.#write({ method: "POST", path, query: this.#signed(), body }), `POST ${path}`);
   }
 
   /** Replaces the object; with `metadata.resourceVersion` only if it is still that version. */
@@ -170,7 +172,7 @@ export class KubeClient {
     const { namespace, name } = object.metadata;
     const path = resourcePath(type, namespace, name, options.subresource);
     const body = { apiVersion: apiVersion(type), kind: type.kind, ...object };
-    return expectObject<T>(await this.#write({ method: "PUT", path, body }), `PUT ${path}`);
+    return expectObject<T>(await this.#write({ method: "PUT", path, query: this.#signed(), body }), `PUT ${path}`);
   }
 
   /** Changes parts of the object; a merge patch may carry `metadata.resourceVersion` and `metadata.uid` as preconditions. */
@@ -184,7 +186,8 @@ export class KubeClient {
     const path = resourcePath(type, namespace, name, options.subresource);
     const contentType = options.type === "json" ? "application/json-patch+json" : "application/merge-patch+json";
     const headers = { "content-type": contentType };
-    return expectObject<T>(await this.#write({ method: "PATCH", path, headers, body: patch }), `PATCH ${path}`);
+    const query = this.#signed();
+    return expectObject<T>(await this.#write({ method: "PATCH", path, query, headers, body: patch }), `PATCH ${path}`);
   }
 
   /** Returns the object as it lingers (finalizers, grace period), or undefined when it is gone at once. */
@@ -261,6 +264,11 @@ export class KubeClient {
       throw errorFrom({ status: stream.status, headers: stream.headers, body: stream.body }, `GET ${path}`);
     }
     return stream.lines;
+  }
+
+  #signed(): KubeRequest["query"] {
+    const { fieldManager } = this.#options;
+    return fieldManager === undefined ? undefined : { fieldManager };
   }
 
   async #read(request: KubeRequest, signal?: AbortSignal): Promise<unknown> {
