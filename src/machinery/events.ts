@@ -7,7 +7,7 @@
 import type { KubeObject, Stored } from "../api/object.ts";
 import { type Clock, sleep } from "./clock.ts";
 import { type KubeClient, WriteRefused } from "./kube/client.ts";
-import { isAlreadyExists, isNotFound, isUnknownOutcome, KubeError } from "./kube/errors.ts";
+import { isAlreadyExists, isNamespaceTerminating, isNotFound, isUnknownOutcome, KubeError } from "./kube/errors.ts";
 import { events as eventsType } from "./kube/resources.ts";
 import { TransportError } from "./kube/transport.ts";
 import { describe, type Logger, silent } from "./logger.ts";
@@ -184,8 +184,10 @@ export class Events {
       } catch (error) {
         const passing = error instanceof TransportError || isUnknownOutcome(error) || isBusy(error);
         if (!passing || attempt === ATTEMPTS) {
-          // WriteRefused is the lease's doing, and whoever leads now tells his own story.
-          if (!(error instanceof WriteRefused)) this.#drop(series.object.reason, describe(error));
+          // WriteRefused is the lease's doing, and whoever leads now tells his own story; what goes with its namespace
+          // nobody reads of any more.
+          if (!(error instanceof WriteRefused || isNamespaceTerminating(error)))
+            this.#drop(series.object.reason, describe(error));
           return;
         }
         await sleep(this.#clock, Math.max(retryAfter(error), 250 * 2 ** attempt));

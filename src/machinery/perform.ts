@@ -10,7 +10,14 @@ import type { Decision, Effect, EventSpec, KubeEffect } from "../domain/decision
 import type { Events } from "./events.ts";
 import type { Freshness } from "./freshness.ts";
 import { type KubeClient, WriteRefused } from "./kube/client.ts";
-import { isAlreadyExists, isConflict, isNotFound, isUnknownOutcome, KubeError } from "./kube/errors.ts";
+import {
+  isAlreadyExists,
+  isConflict,
+  isNamespaceTerminating,
+  isNotFound,
+  isUnknownOutcome,
+  KubeError,
+} from "./kube/errors.ts";
 import { mergePatch } from "./kube/mergePatch.ts";
 import { byKind, resourceName } from "./kube/resources.ts";
 import { describe } from "./logger.ts";
@@ -228,8 +235,8 @@ class NameTaken extends Error {
 }
 
 function kindOf(error: unknown): Failure["kind"] {
-  if (error instanceof Overtaken || error instanceof WriteRefused || isConflict(error) || isNotFound(error))
-    return "again";
+  if (error instanceof Overtaken || error instanceof WriteRefused) return "again";
+  if (isConflict(error) || isNotFound(error) || isNamespaceTerminating(error)) return "again";
   return isUnknownOutcome(error) ? "unknown" : "refused";
 }
 

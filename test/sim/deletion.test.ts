@@ -2,10 +2,12 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
-import type { RayJobSpec } from "../../src/api/rayjob.ts";
-import { jobs, pods, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
+import type { RayCluster } from "../../src/api/raycluster.ts";
+import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
+import { jobs, namespaces, pods, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
+import { silent } from "../../src/machinery/logger.ts";
 import { rayCluster, rayJob } from "../support/manifests.ts";
-import { fails, succeeds } from "./fakeRay.ts";
+import { fails, runsForEver, succeeds } from "./fakeRay.ts";
 import { type Scripts, World } from "./world.ts";
 
 const worlds: World[] = [];
@@ -184,4 +186,36 @@ it("a selected cluster outlives DeleteSelf", async () => {
   await world.until("deleted", async () => world.submissions.length > 0 && (await world.job()) === undefined);
   await world.clock.advance(60 * SECOND);
   expect(await thereIs(world)).toEqual(["cluster", "head", "2 workers"]);
+});
+
+it.each<[string, Partial<RayJobSpec>]>([
+  ["a RayJob that may be tried again", { backoffLimit: 3 }],
+  ["a RayJob whose attempts must not overlap", { backoffLimit: 3, retryStrategy: { type: "BlockingRecreate" } }],
+  ["a RayJob in HTTPMode", { backoffLimit: 3, submissionMode: "HTTPMode" }],
+])("a namespace that is deleted with %s in it goes without a warning in the operator's log", async (_, spec) => {
+  const world = new World({ job: () => runsForEver });
+  worlds.push(world);
+  const loud: string[] = [];
+  const say = (fields: object, message: string) => loud.push(`${message} ${JSON.stringify(fields)}`);
+  const { passes } = world.start({ log: { ...silent, warn: say, error: say } });
+  await world.client.create(namespaces, { metadata: { name: "team" } });
+  const { metadata, ...rest } = rayJob(spec);
+  const team = { ...metadata, namespace: "team" };
+  await world.client.create<RayJob>(rayJobs, { ...rest, metadata: { ...team, finalizers: ["example.com/hold"] } });
+  const job = () => world.client.get<RayJob>(rayJobs, "team", "demo");
+  await world.until("RUNNING", async () => (await job()).status?.jobStatus === "RUNNING");
+  // Its Pods and RayCluster go first, as they may: whoever deletes a namespace deletes in no order.
+  await world.client.delete(namespaces, undefined, "team");
+  const [cluster] = (await world.client.list<RayCluster>(rayClusters, { namespace: "team" })).items;
+  if (cluster) await world.client.delete(rayClusters, "team", cluster.metadata.name).catch(() => {});
+  await world.clock.advance(30_000);
+  const { finalizers = [] } = (await job()).metadata;
+  await world.client.patch(rayJobs, "team", "demo", {
+    metadata: { finalizers: finalizers.filter((each) => each !== "example.com/hold") },
+  });
+  const gone = async () =>
+    (await world.client.list(namespaces)).items.every(({ metadata }) => metadata.name !== "team");
+  await world.until("the namespace gone", gone, 20_000);
+  expect(loud).toEqual([]);
+  expect(passes.some(({ outcome }) => outcome?.failures.some(({ kind }) => kind === "refused"))).toBe(false);
 });

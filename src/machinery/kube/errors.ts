@@ -93,6 +93,9 @@ export const isGone = (error: unknown): error is KubeError => answered(error, 41
 export const isTooManyRequests = (error: unknown): error is KubeError => answered(error, 429);
 export const isInvalid = (error: unknown): error is KubeError => answered(error, 422);
 export const isForbidden = (error: unknown): error is KubeError => answered(error, 403);
+/** The namespace is being deleted, so nothing can be made in it any more: what asks for it goes soon, too. */
+export const isNamespaceTerminating = (error: unknown): error is KubeError =>
+  answered(error, 403) && (error.details.causes ?? []).some(({ reason }) => reason === "NamespaceTerminating");
 
 /**
  * Whether a write that ended with this error may have been done all the same: no answer came, or one from a server (or a
