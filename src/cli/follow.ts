@@ -169,6 +169,8 @@ class AttemptLogs {
   readonly #options: LogOptions;
   readonly #started = new Set<string>();
   readonly #shown = new Map<number | undefined, Shown>();
+  /** Told of each change, until one is what they wait for. */
+  readonly #waiting = new Set<() => void>();
   /** Ends when the log that is being read, and those before it, have ended. */
   #reading: Promise<void> = Promise.resolve();
 
@@ -185,6 +187,7 @@ class AttemptLogs {
 
   /** Begins to read a log that has come into sight. */
   look(seen: Seen): void {
+    for (const tell of this.#waiting) tell();
     const { rayJob } = seen;
     const pod = submitterPod(seen);
     const { dashboardURL, jobId, executionAttempt } = rayJob?.status ?? {};
@@ -223,6 +226,20 @@ class AttemptLogs {
       const status = this.#look().rayJob?.status;
       return status === undefined || status.jobId !== jobId || isTerminal(status.jobStatus);
     };
-    return followRayLog({ transport: proxyRayTransport(this.#transport), dashboard, jobId, ended }, this.#options);
+    const end = this.#once(ended);
+    return followRayLog({ transport: proxyRayTransport(this.#transport), dashboard, jobId, ended, end }, this.#options);
+  }
+
+  /** Resolves with the change after which it holds. */
+  #once(holds: () => boolean): Promise<void> {
+    return new Promise((resolve) => {
+      const tell = () => {
+        if (!holds()) return;
+        this.#waiting.delete(tell);
+        resolve();
+      };
+      this.#waiting.add(tell);
+      tell();
+    });
   }
 }

@@ -132,40 +132,82 @@ describe("a position in a log", () => {
 });
 
 describe("a log read from Ray's dashboard", () => {
-  it("shows what is new each time, and reads once more after the end", async () => {
+  /** A dashboard with one job, or none that answers; `asked` are the paths. */
+  function dashboard() {
     const clock = new VirtualClock();
-    const bodies = [`{"logs":"a\\nb"}`, `{"logs":"a\\nbc\\n"}`, `{"logs":"a\\nbc\\nd\\n"}`];
-    let text = "";
-    const transport = { request: async () => ({ status: 200, body: bodies.shift()! }) };
+    const ray = { status: "RUNNING", logs: "", answers: 200, asked: [] as string[] };
+    const seen = { text: "", troubles: [] as string[], ended: false, over: false };
+    const end = Promise.withResolvers<void>();
+    const request = async ({ path }: { path: string }) => {
+      ray.asked.push(path);
+      if (ray.answers !== 200) return { status: ray.answers, body: "no" };
+      return {
+        status: 200,
+        body: JSON.stringify(path.endsWith("/logs") ? { logs: ray.logs } : { status: ray.status }),
+      };
+    };
     const following = followRayLog(
-      { transport, dashboard: "svc.ns:8265", jobId: "j", ended: () => bodies.length === 1 },
-      { clock, signal: new AbortController().signal, onText: (piece) => (text += piece), onTrouble: () => {} },
+      { transport: { request }, dashboard: "svc.ns:8265", jobId: "j", ended: () => seen.ended, end: end.promise },
+      {
+        clock,
+        signal: new AbortController().signal,
+        onText: (piece) => (seen.text += piece),
+        onTrouble: (line) => seen.troubles.push(line),
+      },
     );
-    await clock.advance(10_000);
+    following.finally(() => (seen.over = true));
+    /** The RayJob says that the job has ended. */
+    const tellEnd = () => {
+      seen.ended = true;
+      end.resolve();
+    };
+    return { clock, ray, seen, following, tellEnd };
+  }
+
+  it("shows what is new each time, and reads once more after the end", async () => {
+    const { clock, ray, seen, following, tellEnd } = dashboard();
+    for (const logs of ["a\nb", "a\nbc\n"]) {
+      ray.logs = logs;
+      await clock.advance(1000);
+    }
+    expect(seen).toMatchObject({ text: "a\nbc\n", over: false });
+    ray.logs += "d\n";
+    tellEnd();
     await following;
-    expect(text).toBe("a\nbc\nd\n");
-    expect(bodies).toEqual([]);
+    expect(seen).toMatchObject({ text: "a\nbc\nd\n", troubles: [] });
   });
 
-  it("says once that it cannot be read, and tries on", async () => {
-    const clock = new VirtualClock();
-    let asked = 0;
-    const troubles: string[] = [];
-    const following = followRayLog(
-      {
-        transport: { request: async () => ({ status: 403, body: `no ${++asked}` }) },
-        dashboard: "svc.ns:8265",
-        jobId: "j",
-        ended: () => asked === 3,
-      },
-      { clock, signal: new AbortController().signal, onText: () => {}, onTrouble: (line) => troubles.push(line) },
-    );
-    await clock.advance(10_000);
+  it("reads its end at once when the RayJob tells of it, before a cluster that goes at once is gone", async () => {
+    const { clock, ray, seen, following, tellEnd } = dashboard();
+    await clock.advance(100);
+    ray.logs = "the last line\n";
+    tellEnd();
     await following;
-    expect(troubles).toEqual([
-      "the job's log cannot be read through the API server (HTTP 403: no 1); trying again",
+    expect(seen.text).toBe("the last line\n");
+  });
+
+  it("is complete when Ray said before that the job had ended, though the cluster is gone when the RayJob says so", async () => {
+    const { clock, ray, seen, following, tellEnd } = dashboard();
+    await clock.advance(100);
+    Object.assign(ray, { status: "SUCCEEDED", logs: "the last line\n" });
+    await clock.advance(1000);
+    ray.answers = 503;
+    tellEnd();
+    await following;
+    expect(seen).toMatchObject({ text: "the last line\n", troubles: [] });
+  });
+
+  it("says once that it cannot be read, and tries on; at the end, that its end is missing, and what keeps it", async () => {
+    const { clock, ray, seen, following, tellEnd } = dashboard();
+    ray.answers = 403;
+    await clock.advance(5000);
+    expect(ray.asked.length).toBeGreaterThan(3);
+    tellEnd();
+    await following;
+    expect(seen.troubles).toEqual([
+      "the job's log cannot be read through the API server (HTTP 403: no); trying again",
       expect.stringMatching(
-        /^the end of the job's log could not be read: HTTP 403: no 4\. In HTTPMode .* spec\.ttlSecondsAfterFinished keeps/,
+        /^the end of the job's log could not be read: HTTP 403: no\. In HTTPMode .* spec\.ttlSecondsAfterFinished keeps/,
       ),
     ]);
   });

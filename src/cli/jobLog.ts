@@ -6,6 +6,7 @@
  * is asked through the API server's Service proxy.
  * May not: decide when the job has ended; whoever follows says so.
  */
+import { isTerminal } from "../domain/rayjob/ray.ts";
 import { type Clock, sleep } from "../machinery/clock.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
 import { isNotFound, KubeError } from "../machinery/kube/errors.ts";
@@ -163,28 +164,35 @@ export interface RayLog {
   /** As in `status.dashboardURL`. */
   readonly dashboard: string;
   readonly jobId: string;
-  /** Whether the job has ended: one more read, and the log is complete. */
+  /** Whether the job is known to have ended: one more read, and the log is complete. */
   readonly ended: () => boolean;
+  /** Resolves when the job has ended, so that the end of its log is read before a cluster that goes at once has gone. */
+  readonly end?: Promise<void>;
 }
 
-/** Reads the log that Ray's dashboard has of a job, again and again until it has ended, and shows what is new. */
+/**
+ * Reads the log that Ray's dashboard has of a job, again and again until it has ended, and shows what is new. Ray itself is
+ * asked whether it has, before each read: then the log is complete though the cluster has gone when the RayJob says so.
+ */
 export async function followRayLog(log: RayLog, options: LogOptions): Promise<void> {
   const { clock, signal, onText, onTrouble } = options;
+  const job = `/api/jobs/${encodeURIComponent(log.jobId)}`;
+  const ask = async (path: string): Promise<object> => {
+    const answer = await log.transport.request({ method: "GET", dashboard: log.dashboard, path, timeout: 10_000 });
+    if (answer.status !== 200) throw new Error(`HTTP ${answer.status}: ${answer.body.slice(0, 200)}`);
+    return JSON.parse(answer.body) as object;
+  };
   let shown = 0;
   let troubled = false;
   while (!signal.aborted) {
     const last = log.ended();
+    let complete = last;
     try {
-      const answer = await log.transport.request({
-        method: "GET",
-        dashboard: log.dashboard,
-        path: `/api/jobs/${encodeURIComponent(log.jobId)}/logs`,
-        timeout: 10_000,
-      });
-      if (answer.status !== 200) throw new Error(`HTTP ${answer.status}: ${answer.body.slice(0, 200)}`);
-      const { logs = "" } = JSON.parse(answer.body) as { logs?: string };
+      complete ||= isTerminal(((await ask(job)) as { status?: string }).status);
+      const { logs = "" } = (await ask(`${job}/logs`)) as { logs?: string };
       onText(logs.slice(shown));
       shown = Math.max(shown, logs.length);
+      if (complete) return;
       troubled = false;
     } catch (error) {
       if (signal.aborted) return;
@@ -193,7 +201,6 @@ export async function followRayLog(log: RayLog, options: LogOptions): Promise<vo
         onTrouble(`the job's log cannot be read through the API server (${messageOf(error)}); trying again`);
       troubled = true;
     }
-    if (last) return;
-    await sleep(clock, RETRY_MS, signal).catch(() => {});
+    await Promise.race([sleep(clock, RETRY_MS, signal).catch(() => {}), ...(log.end ? [log.end] : [])]);
   }
 }
