@@ -23,15 +23,15 @@ describe("a schedule", () => {
   });
 });
 
-it("lives every lifecycle to its end when nothing is disturbed", { timeout: 120_000 }, async () => {
-  for (const { name, end } of lifecycles) {
+describe("lives to its end when nothing is disturbed", () => {
+  it.each(lifecycles.map(({ name, end }) => ({ name, end })))("$name", async ({ name, end }) => {
     const life = await new Life({ lifecycle: name, deviations: [] }).run();
-    expect(life.violations, name).toEqual([]);
-    expect(JSON.parse(life.end).phase, name).toBe(end);
-  }
+    expect(life.violations).toEqual([]);
+    expect(JSON.parse(life.end).phase).toBe(end);
+  });
 });
 
-describe("what is known is not lived again", () => {
+describe("what is known is not lived again", { timeout: 120_000 }, () => {
   it("on a tour that tries one fault after the other, each where the one before has left no trace", async () => {
     const explorer = new Explorer();
     const faults = new Set(["reset-done", "timeout-done", "429"]);
