@@ -8,20 +8,12 @@ import type { Pod } from "../../src/api/kubernetes.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import { realClock } from "../../src/machinery/clock.ts";
 import { Informer } from "../../src/machinery/kube/informer.ts";
-import { leases, pods, type ResourceType } from "../../src/machinery/kube/resources.ts";
+import { leases, pods } from "../../src/machinery/kube/resources.ts";
 import { LOCK_NAME } from "../../src/machinery/leader.ts";
 import { Gate } from "../support/gate.ts";
 import { isReady, scenario, smallRayJob, stopwatch, useCluster } from "./cluster.ts";
 import { OPERATOR } from "./operator.ts";
 
-const deployments: ResourceType = {
-  group: "apps",
-  version: "v1",
-  kind: "Deployment",
-  plural: "deployments",
-  singular: "deployment",
-  namespaced: true,
-};
 type Lease = KubeObject & { spec?: { holderIdentity?: string; leaseTransitions?: number } };
 
 const cluster = useCluster("operator");
@@ -34,10 +26,7 @@ afterEach(async () => {
   await cluster.remove("survivor");
   gate.remove();
 });
-afterAll(() => scale(1));
-
-const scale = (replicas: number) =>
-  cluster.client.patch(deployments, OPERATOR.namespace, OPERATOR.name, { spec: { replicas } });
+afterAll(() => cluster.operatorReplicas(1));
 
 /** An identity begins with the name of its Pod. */
 const holder = () => lease.store.get(OPERATOR.namespace, LOCK_NAME)?.spec?.holderIdentity;
@@ -103,8 +92,7 @@ scenario(
   "of two replicas the leader is killed: another process takes over, and the job is Complete, run once",
   async (seen) => {
     gate = new Gate();
-    await scale(2);
-    await cluster.until("two replicas", () => cluster.operators.store.list().filter(isReady).length === 2);
+    await cluster.operatorReplicas(2);
     await cluster.apply(smallRayJob("survivor", { entrypoint: gate.entrypoint() }, gate));
     await cluster.running("survivor");
     await expect.poll(() => gate.runs(), { timeout: 60_000 }).toBe(1);

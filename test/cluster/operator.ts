@@ -13,6 +13,8 @@ export const OPERATOR = {
   /** The chart's release, its Deployment, and its ServiceAccount. */
   name: "kuberay-operator",
   selector: "app.kubernetes.io/component=kuberay-operator",
+  /** Its Service and its Secret; the configuration's name has the namespace after it. */
+  webhook: "kuberay-operator-webhook",
 } as const;
 
 /** As the API server and its audit log know it. */
@@ -26,7 +28,7 @@ export interface Programs {
   readonly socket: string;
 }
 
-const CHART = join(root, "deploy", "helm", "raykeeper");
+export const CHART = join(root, "deploy", "helm", "raykeeper");
 
 /** Builds the image where it is not built yet, and gives it to the node. */
 export function loadImage({ ctr, socket }: Programs): void {
@@ -36,7 +38,7 @@ export function loadImage({ ctr, socket }: Programs): void {
   run("the operator's image, given to the node", ctr, [...images, archive]);
 }
 
-/** `helm upgrade --install` with the chart's own values, save for the gate that some scenarios are about. */
+/** `helm upgrade --install` with the chart's own values, save for the webhook and the gate that some scenarios are about. */
 export function install({ helm }: Programs, kubeconfig: string): void {
   // A list replaces the chart's own as a whole.
   const gates = ["RayClusterStatusConditions", "RayJobDeletionPolicy", "SidecarSubmitterRestart"];
@@ -45,6 +47,7 @@ export function install({ helm }: Programs, kubeconfig: string): void {
     ...["--set", `featureGates[${index}].enabled=true`],
   ]);
   const where = ["--kubeconfig", kubeconfig, "--namespace", OPERATOR.namespace, "--create-namespace"];
+  set.push("--set", "webhook.enabled=true");
   run("the chart", helm, ["upgrade", "--install", OPERATOR.name, CHART, ...where, ...set, "--wait", "--timeout", "3m"]);
 }
 

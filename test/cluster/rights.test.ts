@@ -8,8 +8,14 @@ import { readdirSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { paths } from "../../hack/cluster/paths.js";
-import { leaderElectionPermissions, operatorPermissions, type Permission } from "../../src/permissions.ts";
-import { OPERATOR_USER } from "./operator.ts";
+import {
+  leaderElectionPermissions,
+  operatorPermissions,
+  type Permission,
+  webhookConfigurationPermissions,
+  webhookPermissions,
+} from "../../src/permissions.ts";
+import { OPERATOR, OPERATOR_USER } from "./operator.ts";
 
 interface Audited {
   readonly stage: string;
@@ -57,7 +63,12 @@ const uses = (one: Audited, { group, resource, names }: Permission, verb: string
   (names === undefined || names.includes(one.objectRef?.name ?? ""));
 
 const all = asked();
-const granted = [...operatorPermissions, ...leaderElectionPermissions].filter(({ when }) => when === undefined);
+const granted = [
+  ...operatorPermissions,
+  ...leaderElectionPermissions,
+  ...webhookPermissions,
+  ...webhookConfigurationPermissions(OPERATOR.namespace),
+].filter(({ when }) => when === undefined);
 
 it("the operator asked the API server for a lot, and was refused nothing", () => {
   console.log(`[cluster] the operator asked ${all.length} times`);

@@ -25,7 +25,24 @@ interface Project {
 
 const script = (...path: string[]) => [process.execPath, join(root, "hack", ...path)] as const;
 
+/** One for all projects that have this as their setup, each of which imports it anew. */
+const shared = globalThis as { raykeeperCluster?: Promise<Shared> };
+
+interface Shared {
+  readonly kubeconfig: string;
+  readonly programs: Programs;
+  readonly end: () => Promise<void>;
+}
+
 export default async function setup(project: Project): Promise<() => Promise<void>> {
+  shared.raykeeperCluster ??= begin();
+  const { kubeconfig, programs, end } = await shared.raykeeperCluster;
+  project.provide("tools", programs);
+  project.provide("kubeconfig", kubeconfig);
+  return end;
+}
+
+async function begin(): Promise<Shared> {
   const { kubeconfig } = paths;
   const mine = !existsSync(kubeconfig);
   // One that is up is left as it is, one that is broken is repaired.
@@ -46,11 +63,17 @@ export default async function setup(project: Project): Promise<() => Promise<voi
     await end();
     throw error;
   }
-  project.provide("tools", programs);
-  project.provide("kubeconfig", kubeconfig);
   // For a project without a setup of its own: rights.test.ts.
   process.env["RAYKEEPER_CLUSTER_BEGAN"] = String(began);
-  return end;
+  let ended: Promise<void> | undefined;
+  return {
+    kubeconfig,
+    programs,
+    end() {
+      ended ??= end();
+      return ended;
+    },
+  };
 }
 
 /** Runs a program that may take minutes and tells its progress itself; answers what it printed. It does not outlive us. */
