@@ -189,6 +189,25 @@ it("in HTTPMode a dashboard that fails before it has the job, and comes to itsel
   expect(w.submissions).toHaveLength(1);
 });
 
+it.each(["a".repeat(48), "1st"])(
+  "a RayJob whose name cannot be, %s, is told so once, and not looked at again",
+  async (name) => {
+    const w = new World();
+    worlds.push(w);
+    const { passes, process } = w.start();
+    await w.client.create(rayJobs, { ...rayJob(), metadata: { name, namespace: "default" } });
+    const { status } = await w.untilPhase("ValidationFailed", name, MINUTE);
+    expect(status).toMatchObject({ reason: "ValidationFailed", endTime: expect.any(String) });
+    expect(status?.message).toContain("RayJob name should be");
+    await w.clock.advance(MINUTE);
+    expect((await w.events()).filter((event) => event.startsWith("Warning InvalidRayJobMetadata"))).toHaveLength(1);
+    const before = [passes.length, process.writes.length];
+    await w.clock.advance(60 * MINUTE);
+    expect([passes.length, process.writes.length]).toEqual(before);
+    expect(await count(w)).toEqual({ clusters: 0, jobs: 0 });
+  },
+);
+
 it("a RayJob that is suspended is not looked at again and again", async () => {
   const { w, passes } = await living({ suspend: true });
   await w.untilPhase("Suspended");

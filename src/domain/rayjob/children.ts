@@ -119,13 +119,19 @@ export function highestNumber(observed: ObservedRayJob): number | undefined {
 
 /**
  * What an earlier attempt left behind although it was cleaned up and seen gone: the API server may still carry out a
- * request that had been given up long before. It is never adopted, and goes as soon as it is seen.
+ * request that had been given up long before. It is never adopted, and goes as soon as it is seen. KubeRay labels nothing:
+ * of what it made, a RayCluster of another name than the current attempt's is such a leftover.
  */
 export function strays(observed: ObservedRayJob, record: AttemptRecord): Remains {
   const isStray = ({ metadata }: KubeObject) => Number(metadata.labels?.[LABEL.executionAttempt]) < record.number;
+  const isKubeRays = ({ metadata: { name, labels } }: KubeObject) =>
+    observed.job.status?.attempts !== undefined &&
+    labels?.[LABEL.executionAttempt] === undefined &&
+    record.rayClusterName !== undefined &&
+    name !== record.rayClusterName;
   const some = remains(observed, record);
   return {
-    rayClusters: some.rayClusters.filter(isStray),
+    rayClusters: some.rayClusters.filter((cluster) => isStray(cluster) || isKubeRays(cluster)),
     jobs: some.jobs.filter(isStray),
     services: some.services.filter(isStray),
     // They go with their owners.

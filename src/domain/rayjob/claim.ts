@@ -9,9 +9,10 @@
  */
 import type { AttemptRecord, RayJobStatus } from "../../api/rayjob.ts";
 import { type Decision, questionKey } from "../decision.ts";
+import { sameButForNumbers } from "../rewording.ts";
 import { type Duration, fromWire, type Instant, seconds, since, toWire } from "../time.ts";
 import { findSubmitter, isStill, whereIsIt } from "./children.ts";
-import { withCondition } from "./conditions.ts";
+import { findCondition, withCondition } from "./conditions.ts";
 import { failWith } from "./ending.ts";
 import { STOP_AGAIN } from "./halt.ts";
 import type { ObservedRayJob } from "./observe.ts";
@@ -95,7 +96,9 @@ function isAnswered({ ray }: ObservedRayJob, what: "stop" | "forget", answer: He
 }
 
 function told(status: RayJobStatus, trouble: string, now: Instant): RayJobStatus {
-  const message = `Waiting, because ${trouble}.`;
+  const news = `Waiting, because ${trouble}.`;
+  const known = findCondition(status, "Started")?.message;
+  const message = known !== undefined && sameButForNumbers(known, news) ? known : news;
   const next = withCondition(status, now, "Started", false, "WaitingForSubmission", message);
   return revise(next, { jobStatusCheckFailureStartTime: status.jobStatusCheckFailureStartTime ?? toWire(now) });
 }

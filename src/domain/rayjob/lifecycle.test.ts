@@ -873,6 +873,20 @@ describe("what arrives late of an attempt that is over, from a request that had 
     expect(doings(decide(written(alone, decide(alone, NOW)), NOW))).toEqual(["delete Job demo"]);
   });
 
+  it("is deleted, too, where KubeRay made it, which labels nothing; the cluster that status names is not", () => {
+    const ofKubeRay = (name: string) => rayCluster({ metadata: { name, labels: {} } });
+    const seen = second({ rayClusters: [ofKubeRay("demo-c1111")] });
+    const settled = written(seen, decide(seen, NOW));
+    expect(doings(decide(settled, NOW))).toEqual([]);
+    const late = { ...settled, rayClusters: [...settled.rayClusters, ofKubeRay("demo-abcde")] };
+    expect(doings(decide(late, NOW))).toEqual(["delete RayCluster demo-abcde"]);
+    const another = {
+      ...late,
+      rayClusters: [...settled.rayClusters, rayCluster({ metadata: { labels: {}, ownerReferences: [] } })],
+    };
+    expect(doings(decide(another, NOW))).toEqual([]);
+  });
+
   it("is deleted while the next attempt waits for its cluster", () => {
     const status = statusWith(record({ number: 1, rayClusterName: "demo-c1111" }), {
       jobDeploymentStatus: "Initializing",
