@@ -1,5 +1,5 @@
 // The images that the cluster brings along, as archives in the cache: Ray, as upstream's image has it (user, paths,
-// tags), and the container that holds a Pod's network.
+// tags), the container that holds a Pod's network, and Kueue for those who want it.
 //
 // They are made on the spot, since there need not be a registry: Debian by debootstrap from the mirror that this machine
 // uses, Ray from the package index that its pip uses.
@@ -18,6 +18,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { builtOf, kueue } from "../kubernetes/build.js";
 import { cache, RAY } from "./paths.js";
 import { run } from "./process.js";
 import { PAUSE } from "./programs.js";
@@ -44,6 +45,10 @@ export const rayImage = {
   archive: join(cache, "cluster", `ray-${RAY}-${DEBIAN}-${architecture}-${RECIPE}.tar`),
 };
 export const pauseImage = { names: [PAUSE], archive: join(cache, "cluster", `pause-${architecture}.tar`) };
+export const kueueImage = {
+  names: [`docker.io/raykeeper/kueue:${kueue}`],
+  archive: join(cache, "cluster", `kueue-${kueue}-${architecture}.tar`),
+};
 
 export async function makePause() {
   if (existsSync(pauseImage.archive)) return;
@@ -52,6 +57,17 @@ export async function makePause() {
     mkdirSync(join(rootfs, "bin"), { recursive: true });
     copyFileSync("/bin/busybox", join(rootfs, "bin", "busybox"));
     await pack(folder, pauseImage, { Entrypoint: ["/bin/busybox", "sleep", "2147483647"] });
+  });
+}
+
+/** The manager alone: it is static. As in its own image, its user is a number other than root's. */
+export async function makeKueue() {
+  if (existsSync(kueueImage.archive)) return;
+  await withFolder(async (folder) => {
+    const rootfs = join(folder, "rootfs");
+    mkdirSync(rootfs);
+    copyFileSync(join(builtOf("kueue"), "manager"), join(rootfs, "manager"));
+    await pack(folder, kueueImage, { User: "65532:65532", Entrypoint: ["/manager"] });
   });
 }
 

@@ -3,8 +3,8 @@
 //
 // `node hack/kubernetes/build.js [SET]` prints the folder that has the programs of a set: `control-plane` (the default:
 // etcd, kube-apiserver, kube-controller-manager, and kubectl to speak to it; KUBEBUILDER_ASSETS where that has them all),
-// `node` (what makes a cluster of that: kube-scheduler, kubelet, kube-proxy, CoreDNS), or `helm`. Progress goes to standard
-// error; the exit code is 3 where they cannot be built.
+// `node` (what makes a cluster of that: kube-scheduler, kubelet, kube-proxy, CoreDNS), `helm`, or `kueue`. Progress goes to
+// standard error; the exit code is 3 where they cannot be built.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, realpathSync, renameSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -18,6 +18,7 @@ export const kubernetes = pinned("control-plane", "k8s.io/kubernetes");
 const etcd = pinned("etcd", "go.etcd.io/etcd/server/v3");
 const coredns = pinned("coredns", "github.com/coredns/coredns");
 const helm = pinned("helm", "helm.sh/helm/v3");
+export const kueue = pinned("kueue", "sigs.k8s.io/kueue");
 const ofKubernetes = (name) => ({
   name,
   title: `${name} ${kubernetes}`,
@@ -63,6 +64,20 @@ const SETS = {
         module: "helm",
         path: "helm.sh/helm/v3/cmd/helm",
         flags: `-s -w ${ofHelm()}`,
+      },
+    ],
+  },
+  kueue: {
+    title: "Kueue",
+    version: `kueue-${kueue}`,
+    programs: [
+      {
+        // As its own image calls it.
+        name: "manager",
+        title: `kueue ${kueue}`,
+        module: "kueue",
+        path: "sigs.k8s.io/kueue/cmd/kueue",
+        flags: `-s -w -X sigs.k8s.io/kueue/pkg/version.GitVersion=${kueue}`,
       },
     ],
   },
@@ -120,6 +135,17 @@ function ofHelm() {
 function pinned(module, dependency) {
   const text = readFileSync(join(here, module, "go.mod"), "utf8");
   return text.split(/\s+/)[text.split(/\s+/).indexOf(dependency, text.split(/\s+/).indexOf("require")) + 1];
+}
+
+/** Where Go has a dependency's sources: what is not compiled into the program is there, its manifests for one. */
+export function sourcesOf(module, dependency) {
+  const { status, stdout, stderr } = spawnSync("go", ["mod", "download", "-json", dependency], {
+    cwd: join(here, module),
+    env: environment(),
+    encoding: "utf8",
+  });
+  if (status !== 0) throw new Error(`the sources of ${dependency} cannot be had:\n${stderr}${stdout}`);
+  return JSON.parse(stdout).Dir;
 }
 
 function environment() {

@@ -47,8 +47,8 @@ export class NodeCluster extends LiveCluster {
     );
   }
 
-  async open(): Promise<void> {
-    const metadata = { name: this.namespace, labels: { [TEST_LABEL]: "scenarios" } };
+  async open(labels: Readonly<Record<string, string>> = {}): Promise<void> {
+    const metadata = { name: this.namespace, labels: { [TEST_LABEL]: "scenarios", ...labels } };
     await this.client.create(namespaces, { metadata } as KubeObject);
   }
 
@@ -222,10 +222,10 @@ function containerId({ metadata, status }: Stored<Pod>, container: string): stri
   return id.slice(id.indexOf("://") + 3);
 }
 
-/** A namespace for one file of scenarios; it goes with all in it. */
-export function useCluster(name: string): NodeCluster {
+/** A namespace for one file of scenarios, with labels of its own; it goes with all in it. */
+export function useCluster(name: string, labels?: Readonly<Record<string, string>>): NodeCluster {
   const cluster = new NodeCluster(`${name}-${process.pid}`);
-  beforeAll(() => cluster.open());
+  beforeAll(() => cluster.open(labels));
   afterAll(async () => {
     await cluster.client.delete(namespaces, undefined, cluster.namespace).catch((error: unknown) => {
       if (!isNotFound(error)) throw error;

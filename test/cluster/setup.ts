@@ -48,6 +48,7 @@ async function begin(): Promise<Shared> {
   // One that is up is left as it is, one that is broken is repaired.
   long(...script("cluster", "up.js"));
   const helm = join(long(...script("kubernetes", "build.js"), "helm"), "helm");
+  buildKueue();
   const programs: Programs = { kubectl: paths.kubectl, helm, ctr: paths.ctr, socket: paths.containerdSocket };
   const end = whateverHappens(mine ? script("cluster", "down.js") : uninstallCommand(programs, kubeconfig));
   const began = Date.now();
@@ -74,6 +75,15 @@ async function begin(): Promise<Shared> {
       return ended;
     },
   };
+}
+
+/** Before the first scenario, so that none shares the cores with a compiler. If it fails, kueue.test.ts will, too. */
+function buildKueue(): void {
+  try {
+    long(...script("kubernetes", "build.js"), "kueue");
+  } catch (error) {
+    console.error(`[cluster] ${error}`);
+  }
 }
 
 /** Runs a program that may take minutes and tells its progress itself; answers what it printed. It does not outlive us. */

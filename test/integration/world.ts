@@ -40,9 +40,9 @@ import { Random } from "../../src/simkube/random.ts";
 import { FakeKubelet, type PodBehaviour } from "../sim/fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "../sim/fakeRay.ts";
 import { diligent, runSubmitter, type SubmitterScript } from "../sim/fakeSubmitter.ts";
+import { History } from "../support/history.ts";
 import { clusterSpec, rayCluster, rayJob } from "../support/manifests.ts";
 import { temporaryFolder } from "./controlPlane.ts";
-import { History } from "./history.ts";
 import { denied, endOf, type Request, requestsIn } from "./identity.ts";
 
 /** No name server knows it: test/integration/dashboards.js leads there. */

@@ -12,7 +12,7 @@ import type { AttemptRecord, FailureCause, JobFailedReason, RayJob } from "../..
 import type { PodProblem } from "../raycluster/explain.ts";
 import type { Reasons } from "./conditions.ts";
 import type { State } from "./explain.ts";
-import { isSelected } from "./records.ts";
+import { isSelected, queueOf } from "./records.ts";
 import { wantsSuspension } from "./suspend.ts";
 
 export interface Advice {
@@ -271,7 +271,7 @@ function afterHeadLoss(subject: Subject): readonly Advice[] {
 }
 
 function resume(subject: Subject): readonly Advice[] {
-  if (subject.job.metadata.labels?.[LABEL.kueueQueueName]) {
+  if (queueOf(subject.job)) {
     const workload = `workloads.kueue.x-k8s.io -l kueue.x-k8s.io/job-uid=${subject.job.metadata.uid}`;
     return [
       {

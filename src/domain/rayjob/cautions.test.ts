@@ -85,6 +85,16 @@ describe("a RayJob is warned of", () => {
     expect(said(job(17, queue, "HTTPMode"))).toEqual([]);
     expect(said(job(17))).toEqual([]);
   });
+
+  it("a queue's label where Kueue manages nothing, so that it would stay suspended for good", () => {
+    const labels = { "kueue.x-k8s.io/queue-name": "q" };
+    const selecting = { rayClusterSpec: undefined, clusterSelector: { "ray.io/cluster": "shared" } };
+    expect(said(rayJob(selecting, undefined, { labels }))).toContainEqual(
+      expect.stringMatching(/^metadata\.labels: kueue\.x-k8s\.io\/queue-name .*never start it.*clusterSelector/),
+    );
+    expect(said(rayJob(selecting)).join()).not.toContain("Kueue");
+    expect(said(rayJob({}, undefined, { labels })).join()).not.toContain("Kueue");
+  });
 });
 
 it.each<[string, Partial<RayJobSpec>]>([

@@ -5,6 +5,7 @@
  * To add one, add an entry to `rules`, as in validate.ts. Its whole sentence fits into 256 characters: the API server
  * cuts off what is longer.
  */
+import { LABEL } from "../../api/labels.ts";
 import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
 import { clusterSpecCautions } from "../raycluster/cautions.ts";
 import type { Settings } from "../settings.ts";
@@ -23,7 +24,6 @@ export function rayJobEditCautions(job: RayJob, old: RayJob, settings: Settings)
   return check(editRules, { spec: job.spec ?? {}, old }, settings);
 }
 
-const QUEUE = "kueue.x-k8s.io/queue-name";
 /** Kueue's Workload has no room for more, and the submitter is one of them in K8sJobMode. */
 const KUEUE_POD_SETS = 18;
 const modeIs = (spec: RayJobSpec, ...modes: string[]): boolean => modes.includes(spec.submissionMode ?? "K8sJobMode");
@@ -76,6 +76,13 @@ const rules: readonly Rule<RayJob>[] = [
   { name: "every-end-has-a-deletion-rule", find: endsWithoutRule },
   { name: "kueue-takes-the-groups", find: tooManyGroupsForKueue },
   {
+    name: "kueue-takes-no-selected-cluster",
+    at: "metadata.labels",
+    broken: ({ metadata: { labels }, spec }) => selects(spec) && Boolean(labels?.[LABEL.kueueQueueName]),
+    text: `${LABEL.kueueQueueName} has Kueue suspend it, and never start it: Kueue manages no RayJob with spec.clusterSelector`,
+    remedy: "remove the label",
+  },
+  {
     name: "cluster",
     find: ({ spec: { rayClusterSpec } }, settings) =>
       rayClusterSpec ? clusterSpecCautions(rayClusterSpec, "spec.rayClusterSpec", settings) : [],
@@ -102,7 +109,7 @@ function endsWithoutRule({ spec }: RayJob, settings: Settings): Finding[] {
 function tooManyGroupsForKueue({ metadata: { labels }, spec }: RayJob): Finding[] {
   const groups = spec.rayClusterSpec?.workerGroupSpecs?.length ?? 0;
   const most = KUEUE_POD_SETS - 1 - (modeIs(spec, "K8sJobMode") ? 1 : 0);
-  if (!labels?.[QUEUE] || groups <= most) return [];
+  if (!labels?.[LABEL.kueueQueueName] || groups <= most) return [];
   const text = `are ${groups}, and Kueue admits no RayJob with more than ${most} in this submissionMode`;
   return [{ at: "spec.rayClusterSpec.workerGroupSpecs", text, remedy: "join groups of the same Pods" }];
 }

@@ -525,6 +525,13 @@ describe("a RayJob that is suspended", () => {
     ]);
   });
 
+  it("on a selected cluster waits for no quota, whatever its labels say: Kueue leaves it alone, and it is to be resumed", () => {
+    const labels = { [LABEL.kueueQueueName]: "team-a" };
+    const said = suspended({ labels }, { clusterSelector: { "ray.io/cluster": "shared" } });
+    expect(said.why).not.toContain("quota");
+    expect(commands(said)[0]).toContain(`'{"spec":{"suspend":false}}'`);
+  });
+
   it("and was resumed with a spec that cannot be run says what to correct, and starts nothing", () => {
     const conditions = [
       condition("Suspended", "True", "Suspended", "", "12:01:30"),

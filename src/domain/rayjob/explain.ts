@@ -33,7 +33,7 @@ import { findCondition } from "./conditions.ts";
 import { isBeingStopped } from "./deadlines.ts";
 import { isElsewhere, type ObservedRayJob } from "./observe.ts";
 import { isTerminal } from "./ray.ts";
-import { currentRecord, isSelected, statusOf } from "./records.ts";
+import { currentRecord, isSelected, queueOf, statusOf } from "./records.ts";
 import { type Submitter, submitterOf } from "./submitter.ts";
 import { WAS_SUSPENDED, wantsSuspension } from "./suspend.ts";
 import { type Timer, timersOf } from "./timers.ts";
@@ -403,7 +403,7 @@ function suspending({ status, record, remnants }: Seen): Story {
 }
 
 function suspended({ job, status, remnants }: Seen): Story {
-  const queue = job.metadata.labels?.[LABEL.kueueQueueName];
+  const queue = queueOf(job);
   const since = timeOf(status, "Suspended") ?? status.endTime;
   const invalid = findCondition(status, "SpecValid");
   if (!wantsSuspension(job) && invalid?.status === "False") {

@@ -19,7 +19,7 @@ import { findCondition, withCondition } from "./conditions.ts";
 import { mayYetBeSubmitted } from "./givenUp.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import { type Disposal, disposalOf, outcomeText, type Stage, takesCluster } from "./policy.ts";
-import { isSelected } from "./records.ts";
+import { isSelected, queueOf } from "./records.ts";
 
 /** The status of a RayJob that ends now, with what it still holds. */
 export function withHoldings(
@@ -43,7 +43,7 @@ export function endEvents(status: RayJobStatus, observed: ObservedRayJob, record
   const { rayClusterName: name = "" } = status;
   const { unmatched } = disposal(status, observed, record);
   const kept = isSelected(record) || !name ? undefined : holdings(status, observed, record, name);
-  const managed = observed.job.metadata.labels?.[LABEL.kueueQueueName] !== undefined;
+  const managed = queueOf(observed.job) !== undefined;
   const warn = (reason: string, note: string): EventSpec => ({ type: "Warning", reason, action: "CleanUp", note });
   const goes = isSelected(record) || goesAnyway(status, observed, record) !== undefined;
   const stays = goes ? "The RayJob" : `RayCluster ${name}`;

@@ -17,6 +17,10 @@ const KEPT = 10;
 /** Whether a RayCluster that is there is to be used. What an attempt was started with is in its record: `isSelected`. */
 export const selects = (spec: RayJobSpec): boolean => Object.keys(spec.clusterSelector ?? {}).length > 0;
 
+/** The queue in which Kueue has it wait; it manages no RayJob that selects a RayCluster. */
+export const queueOf = ({ metadata, spec }: RayJob): string | undefined =>
+  selects(spec) ? undefined : metadata.labels?.[LABEL.kueueQueueName] || undefined;
+
 /** Whether the attempt runs on a RayCluster that is not its own: never made, changed, labelled or deleted by it. */
 export const isSelected = (record: AttemptRecord | undefined): boolean => record?.ownsCluster === false;
 

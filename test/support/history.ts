@@ -13,18 +13,24 @@ const KINDS: readonly ResourceType[] = [rayJobs, rayClusters, pods, services, jo
 const PATIENCE = 180_000;
 
 export class History {
+  readonly #kinds: readonly ResourceType[];
   readonly #versions: Version[] = [];
   readonly #now = new Map<string, Stored>();
   readonly #waiting = new Set<() => void>();
   #broken: unknown;
 
-  /** Follows all kinds, in all namespaces, until `signal` is aborted. */
-  async follow(client: KubeClient, signal: AbortSignal): Promise<void> {
-    for (const type of KINDS) {
-      const { items, resourceVersion } = await client.listAll(type);
+  /** `more`: kinds that only some worlds have. */
+  constructor(more: readonly ResourceType[] = []) {
+    this.#kinds = [...KINDS, ...more];
+  }
+
+  /** Follows all kinds, in one namespace or in all, until `signal` is aborted. */
+  async follow(client: KubeClient, signal: AbortSignal, namespace?: string): Promise<void> {
+    for (const type of this.#kinds) {
+      const { items, resourceVersion } = await client.listAll(type, { namespace });
       for (const object of items) this.add({ type: "ADDED", object });
       // The server ends no watch before that; one that has a gap could not be judged.
-      const events = await client.watch(type, { resourceVersion, timeoutSeconds: 36_000, signal });
+      const events = await client.watch(type, { namespace, resourceVersion, timeoutSeconds: 36_000, signal });
       const read = async () => {
         for await (const event of events) if (event.type !== "BOOKMARK") this.add(event);
         throw new Error(`the watch of ${type.plural} has ended`);
