@@ -9,9 +9,7 @@ import { KUEUE_LABEL } from "../../hack/cluster/kueue.js";
 import { LABEL } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
-import { realClock } from "../../src/machinery/clock.ts";
 import { isNotFound } from "../../src/machinery/kube/errors.ts";
-import { Informer } from "../../src/machinery/kube/informer.ts";
 import type { ResourceType } from "../../src/machinery/kube/resources.ts";
 import { root } from "../e2e/command.ts";
 import { History } from "../support/history.ts";
@@ -41,7 +39,6 @@ const PRIORITY = "kueue.x-k8s.io/priority-class";
 export class KueueCluster {
   readonly cluster: NodeCluster;
   #history = new History();
-  #workloads: Informer<Workload> | undefined;
 
   constructor(cluster: NodeCluster) {
     this.cluster = cluster;
@@ -78,9 +75,6 @@ export class KueueCluster {
       },
     });
     await make(localQueues, QUEUE, { spec: { clusterQueue: this.#name } });
-    this.#workloads = this.cluster.observe(
-      new Informer<Workload>({ client, type: workloads, clock: realClock, namespaces: [namespace] }),
-    );
   }
 
   async close(): Promise<void> {
@@ -102,16 +96,18 @@ export class KueueCluster {
   }
 
   workload(job: Stored<RayJob>): Stored<Workload> | undefined {
-    return this.#workloads?.store
-      .list(this.cluster.namespace)
+    return this.#history
+      .of<Workload>(this.cluster.namespace, workloads)
       .find(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === job.metadata.uid));
   }
 
   untilWorkload(job: Stored<RayJob>, what: string, wanted: (workload: Stored<Workload>) => boolean) {
-    return this.cluster.until(`the Workload of ${job.metadata.name} ${what}`, () => {
+    const look = () => {
       const workload = this.workload(job);
       return workload && wanted(workload) && workload;
-    });
+    };
+    const describe = () => `${JSON.stringify(this.workload(job)?.status)}\n${this.cluster.describe()}`;
+    return this.#history.until(`the Workload of ${job.metadata.name} ${what}`, look, describe);
   }
 
   /** What the queue has given away, by resource. */
@@ -137,10 +133,11 @@ export class KueueCluster {
   }
 
   /** Of all that was noted. */
-  judge(): Judgement {
-    const versions = this.#history.versions(this.cluster.namespace);
-    const { violations, ...judgement } = judgeQuota(versions, ROOM);
-    return { ...judgement, violations: [...violations, ...this.#history.violations(this.cluster.namespace, [])] };
+  async judge(): Promise<Judgement> {
+    const { client, namespace } = this.cluster;
+    const upTo = await this.#history.heard(client, namespace);
+    const { violations, ...judgement } = judgeQuota(this.#history.versions(namespace, upTo), ROOM);
+    return { ...judgement, violations: [...violations, ...this.#history.violations(namespace, [], upTo)] };
   }
 
   /** The versions of a RayJob, as `kubectl get --watch` would have shown them. */

@@ -26,6 +26,8 @@ export interface PodBehaviour {
   readonly ready: number;
   /** From the request to delete it until it is gone. */
   readonly terminate: number;
+  /** From the end of its containers, which is told, until the Pod is called ended; at once where absent. */
+  readonly lingers?: number;
   /** Its image cannot be pulled: it stays Pending, saying so. */
   readonly imageError?: string;
   /** Instead of running it fails (`restartPolicy: Never`): its first container ends so, or an init container that it has. */
@@ -112,12 +114,19 @@ export class FakeKubelet {
     if (run?.phase !== "running") return;
     this.#stopContainers(run);
     const phase = end.exitCode === 0 ? "Succeeded" : "Failed";
-    await this.#write(run, {
-      phase,
-      ...(end.podReason && { reason: end.podReason, message: `The Pod was ${end.podReason.toLowerCase()}.` }),
-      conditions: this.#conditions(run, false, phase === "Succeeded" ? "PodCompleted" : "PodFailed"),
-      containerStatuses: this.#containers(run, this.#terminated(run, end), false),
-    });
+    const conditions = this.#conditions(run, false, phase === "Succeeded" ? "PodCompleted" : "PodFailed");
+    const containerStatuses = this.#containers(run, this.#terminated(run, end), false);
+    const ended = () =>
+      this.#write(run, {
+        phase,
+        ...(end.podReason && { reason: end.podReason, message: `The Pod was ${end.podReason.toLowerCase()}.` }),
+        conditions,
+        containerStatuses,
+      });
+    const { lingers } = run.behaviour;
+    if (!lingers) return ended();
+    await this.#write(run, { conditions, containerStatuses });
+    this.#after(lingers, run, "ended", ended);
   }
 
   /** One container ends. The others go on, and so does the Pod, as long as one of them runs or is started again. */

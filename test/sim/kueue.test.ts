@@ -3,7 +3,7 @@
  * by the few fields that it reads (test/support/kueue.ts).
  */
 import { afterEach, describe, expect, it } from "vitest";
-import type { Pod } from "../../src/api/kubernetes.ts";
+import type { Job, Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
 import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
@@ -63,7 +63,17 @@ class Queue {
   async untilFinished(name: string): Promise<Stored<RayJob>> {
     await this.world.until(`${name} over`, async () => kueueView((await this.world.job(name))!).finished);
     this.holder = undefined;
+    await this.#suspendChildren(name);
     return (await this.world.job(name))!;
+  }
+
+  /** Of what belongs to a RayJob that is not admitted (any more) nothing may go on, unless it is over itself. */
+  async #suspendChildren(name: string): Promise<void> {
+    for (const { metadata, status } of await this.world.list<Job>(jobs)) {
+      const isOver = status?.conditions?.some(({ type, status: is }) => is === "True" && /Complete|Failed/.test(type));
+      if (isOver || metadata.labels?.[LABEL.originatedFromName] !== name) continue;
+      await this.world.client.patch(jobs, "default", metadata.name, { spec: { suspend: true } });
+    }
   }
 }
 
@@ -139,6 +149,19 @@ describe("a RayJob that Kueue queues", () => {
     const over = await kueue.untilFinished("demo");
     expect(over.metadata.generation).toBe(admitted.metadata.generation);
   });
+});
+
+it("the log is kept though Kueue suspends whatever is not over with the RayJob, and kubelet takes its time to end a Pod", async () => {
+  const { w, kueue } = queue({ pod: () => ({ ...prompt, lingers: 2000 }) });
+  await w.client.create(rayJobs, waiting("demo", { submissionMode: "K8sJobMode" }));
+  await w.untilPhase("Suspended");
+  await kueue.admit("demo");
+  await kueue.untilFinished("demo");
+  await w.clock.advance(30_000);
+  expect((await w.submitterPods()).map(({ status }) => status?.phase)).toEqual(["Succeeded"]);
+  expect((await w.job())?.status?.conditions).toContainEqual(
+    expect.objectContaining({ type: "SubmitterHealthy", status: "True", reason: "Finished" }),
+  );
 });
 
 describe("two RayJobs and room for one", () => {

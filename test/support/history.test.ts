@@ -47,6 +47,35 @@ describe("a history", () => {
     ]);
   });
 
+  it("is not judged beyond what all watches have told", async () => {
+    const history = new History();
+    const lists: Record<string, Stored[]> = { rayjobs: [job(5, {})], pods: [pod(4)] };
+    const resourceVersion = "6";
+    const client = {
+      listAll: async ({ plural }: { plural: string }) => ({ items: lists[plural] ?? [], resourceVersion }),
+    };
+    history.add({ type: "ADDED", object: start });
+    let upTo: number | undefined;
+    const heard = history.heard(client as never, "n").then((version) => {
+      upTo = version;
+    });
+    for (const object of [job(5, {}), pod(3)]) {
+      await new Promise(setImmediate);
+      history.add({ type: "MODIFIED", object });
+      expect(upTo).toBeUndefined();
+    }
+    history.add({ type: "MODIFIED", object: pod(4) });
+    history.add({ type: "MODIFIED", object: pod(7) });
+    await heard;
+    expect(upTo).toBe(6);
+    expect(history.versions("n", upTo).map(({ object }) => object.metadata.resourceVersion)).toEqual([
+      "1",
+      "3",
+      "4",
+      "5",
+    ]);
+  });
+
   it("in which an attempt is skipped is not", () => {
     expect(judge([start, job(2, { jobDeploymentStatus: "Initializing", executionAttempt: 2 })])).toHaveLength(1);
   });

@@ -12,10 +12,15 @@ const KINDS: readonly ResourceType[] = [rayJobs, rayClusters, pods, services, jo
 /** Milliseconds; a busy machine takes its time, and nothing is judged by how long it takes. */
 const PATIENCE = 180_000;
 
+const numberOf = ({ metadata }: Stored): number => Number(metadata.resourceVersion);
+const keyOf = ({ kind, metadata }: Stored): string => `${kind} ${metadata.namespace}/${metadata.name}`;
+
 export class History {
   readonly #kinds: readonly ResourceType[];
   readonly #versions: Version[] = [];
   readonly #now = new Map<string, Stored>();
+  /** Of each object that was ever heard of, its last version, also that of its deletion. */
+  readonly #last = new Map<string, number>();
   readonly #waiting = new Set<() => void>();
   #broken: unknown;
 
@@ -47,10 +52,36 @@ export class History {
   add(version: Version): void {
     const { type, object } = version;
     this.#versions.push(version);
-    const key = `${object.kind} ${object.metadata.namespace}/${object.metadata.name}`;
+    const key = keyOf(object);
+    this.#last.set(key, numberOf(object));
     if (type === "DELETED") this.#now.delete(key);
     else this.#now.set(key, object);
     this.changed();
+  }
+
+  /**
+   * A version up to which everything in a namespace has been heard. Each watch tells at its own pace, so what one has told
+   * already may follow from what another is yet to tell.
+   */
+  async heard(client: KubeClient, namespace: string): Promise<number> {
+    const lists = await Promise.all(
+      this.#kinds.map(async (type) => ({ type, ...(await client.listAll(type, { namespace })) })),
+    );
+    const isHeard = ({ type, items, resourceVersion }: (typeof lists)[number]) => {
+      const listed = new Set(items.map((item) => keyOf({ ...item, kind: type.kind })));
+      const gone = this.of(namespace, type).filter((object) => !listed.has(keyOf(object)));
+      return (
+        items.every((item) => (this.#last.get(keyOf({ ...item, kind: type.kind })) ?? 0) >= numberOf(item)) &&
+        gone.every((object) => numberOf(object) > Number(resourceVersion))
+      );
+    };
+    const behind = () => lists.filter((list) => !isHeard(list)).map(({ type }) => type.plural);
+    await this.until(
+      "the watches to catch up",
+      () => behind().length === 0,
+      () => `news of ${behind().join()} to come`,
+    );
+    return Math.min(...lists.map(({ resourceVersion }) => Number(resourceVersion)));
   }
 
   /** How many versions have been seen. */
@@ -99,15 +130,14 @@ export class History {
   }
 
   /** The versions of one namespace, in the order in which they were stored. */
-  versions(namespace: string): Version[] {
-    const number = ({ object }: Version) => Number(object.metadata.resourceVersion);
+  versions(namespace: string, upTo = Number.POSITIVE_INFINITY): Version[] {
     return this.#versions
-      .filter(({ object }) => object.metadata.namespace === namespace)
-      .sort((one, other) => number(one) - number(other));
+      .filter(({ object }) => object.metadata.namespace === namespace && numberOf(object) <= upTo)
+      .sort((one, other) => numberOf(one.object) - numberOf(other.object));
   }
 
   /** What must hold at every moment and did not, in one namespace; `submissions` are `<head> <id>`. */
-  violations(namespace: string, submissions: readonly string[]): readonly string[] {
+  violations(namespace: string, submissions: readonly string[], upTo?: number): readonly string[] {
     const stored = new Map<string, Stored>();
     let tell: (change: { type: Version["type"]; object: never; old?: never }) => void = () => {};
     const invariants = new Invariants({
@@ -118,7 +148,7 @@ export class History {
         all: () => [...stored.values()].filter(({ kind }) => kind === "RayJob") as never,
       },
     });
-    for (const { type, object } of this.versions(namespace)) {
+    for (const { type, object } of this.versions(namespace, upTo)) {
       const key = `${object.kind} ${object.metadata.name}`;
       const old = stored.get(key);
       if (type === "DELETED") stored.delete(key);

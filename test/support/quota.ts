@@ -101,15 +101,10 @@ class QuotaBooks {
     const job = this.#jobOf(pod);
     if (!job) return;
     const { name, uid } = pod.metadata;
+    const before = this.#pods.get(uid);
+    if (before && !isOver(before) && (type === "DELETED" || isOver(pod))) this.#ended(pod, job);
     if (type === "DELETED") {
       this.#pods.delete(uid);
-      const end = kueueView(job).finished && job.status?.endTime;
-      if (end && !isOver(pod)) {
-        const { name: of } = job.metadata;
-        // By the clock of what is stored; a deletion's last version says when it was due at the latest.
-        const left = Math.max(0, (Date.parse(lastMoment(pod)) - Date.parse(end)) / 1000);
-        this.#outlived.set(of, Math.max(left, this.#outlived.get(of) ?? 0));
-      }
       return;
     }
     this.#pods.set(uid, pod);
@@ -117,6 +112,12 @@ class QuotaBooks {
     if (type === "ADDED" && !(is(workload, "Admitted") && holdsQuota(workload))) {
       this.#violated(`Pod ${name} was made for ${job.metadata.name}, which Kueue has not admitted`);
     }
+  }
+
+  /** In whole seconds, as the end of both is stored. */
+  #ended(pod: Stored<Pod>, { metadata: { name }, status }: Stored<RayJob>): void {
+    const late = (Date.parse(lastMoment(pod)) - Date.parse(status?.endTime ?? "")) / 1000;
+    if (late > 0) this.#outlived.set(name, Math.max(late, this.#outlived.get(name) ?? 0));
   }
 
   #workload(there: boolean, now: Stored<Workload>): void {

@@ -90,7 +90,20 @@ function isPausing({ metadata, status }: Stored<Job>, pods: readonly Stored<Pod>
   const alive = pods.filter(
     (pod) => ownerUID(pod) === metadata.uid && !isLeaving(pod) && pod.status?.phase === "Running",
   );
-  return alive.length > 0 && alive.every(isDown);
+  return alive.length > 0 && alive.every((pod) => isDown(pod) && !isEnding(pod));
+}
+
+/**
+ * All that ran in it has ended, and none is started again: in a moment kubelet calls the Pod ended, and then its Job is.
+ * Waiting for that costs a second or two. Kueue suspends a Job that is not over when the RayJob is, and with it goes the
+ * Pod, and its log.
+ */
+function isEnding({ spec, status }: Pod): boolean {
+  const ends = status?.containerStatuses?.map(({ state }) => state?.terminated) ?? [];
+  const { restartPolicy = "Always", containers = [] } = spec ?? {};
+  const stays = (exitCode: number | undefined) =>
+    restartPolicy === "Never" || (restartPolicy === "OnFailure" && exitCode === 0);
+  return ends.length >= containers.length && ends.every((end) => end !== undefined && stays(end.exitCode));
 }
 
 /** The submitter's container has ended, though its Pod lives on: with others in it, or because it is started again. */

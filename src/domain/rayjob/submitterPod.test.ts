@@ -134,7 +134,11 @@ describe("the submitter was not in the quota: its requests are", () => {
 });
 
 describe("how its container stands", () => {
-  const pod = (containerStatuses: object[], containers = [{ name: "mine" }, { name: "beside" }]) =>
+  const pod = (
+    containerStatuses: object[],
+    containers = [{ name: "mine" }, { name: "beside" }],
+    restartPolicy = "Never",
+  ) =>
     ({
       metadata: {
         name: "demo-abcde",
@@ -144,7 +148,7 @@ describe("how its container stands", () => {
           { apiVersion: "batch/v1", kind: "Job", name: "demo", uid: "uid-submitter", controller: true },
         ],
       },
-      spec: { containers },
+      spec: { containers, restartPolicy },
       status: { phase: "Running", containerStatuses },
     }) as never;
   const ended = { terminated: { exitCode: 1, reason: "Error", message: "exec: python: not found in $PATH" } };
@@ -172,4 +176,17 @@ describe("how its container stands", () => {
       pausing: false,
     });
   });
+
+  it.each([
+    [0, "Never", false],
+    [1, "Never", false],
+    [0, "OnFailure", false],
+    [1, "OnFailure", true],
+  ])(
+    "that has ended with %d under restartPolicy %s is worth a moment's wait, unless it is started again",
+    (code, policy, pausing) => {
+      const alone = pod([{ name: "mine", state: { terminated: { exitCode: code } } }], [{ name: "mine" }], policy);
+      expect(state("working", [alone])).toMatchObject({ is: "working", pausing });
+    },
+  );
 });
