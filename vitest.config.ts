@@ -42,8 +42,9 @@ export default defineConfig({
           fileParallelism: false,
           // Lifecycles wait for one another's sake most of the time, so they live side by side.
           maxConcurrency: 100,
-          testTimeout: 240_000,
-          hookTimeout: 240_000,
+          // More than world and history wait for anything, so that they can say what they waited for.
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
         },
       },
       {

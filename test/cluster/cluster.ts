@@ -30,7 +30,6 @@ const deployments: ResourceType = {
 };
 
 export class NodeCluster extends LiveCluster {
-  protected override readonly patience = 300_000;
   /** The operator's own Pods. */
   readonly operators: Informer<Pod>;
 

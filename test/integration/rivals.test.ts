@@ -29,7 +29,7 @@ it("a second one is noticed by both, and the job is run once all the same", asyn
   await stage.phase("Complete");
   expect(stage.submissions).toHaveLength(1);
   const missing = new Set(["raykeeper-operator.default", `raykeeper-operator.${stage.namespace}`]);
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(600_000);
   for await (const { object } of await stage.client.watch<Told>(events, { namespace: stage.namespace, signal })) {
     const [, other = ""] = /is written by "([^"]+)", too/.exec((object as Stored<Told>).note ?? "") ?? [];
     missing.delete(other);

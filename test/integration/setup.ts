@@ -62,7 +62,7 @@ async function install(kubeconfig: string): Promise<string[]> {
     if (answer.headers["warning"] !== undefined) warnings.push(`${file}: ${answer.headers["warning"]}`);
     waiting.add(body.metadata.name!);
   }
-  const signal = AbortSignal.timeout(60_000);
+  const signal = AbortSignal.timeout(600_000);
   for await (const { type, object } of await client.watch<CustomResourceDefinition>(definitions, { signal })) {
     if (type === "BOOKMARK" || type === "DELETED") continue;
     const established = object.status?.conditions?.find((condition) => condition.type === "Established");

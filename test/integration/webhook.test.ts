@@ -40,7 +40,7 @@ const client = new KubeClient(transport);
 
 /** The API server learns of a changed configuration by a watch, so a verdict may be that of a moment ago. */
 async function eventually<T>(ask: () => Promise<T>, holds: (answer: T) => boolean): Promise<T> {
-  const until = realClock.now() + 60_000;
+  const until = realClock.now() + 600_000;
   for (;;) {
     const answer = await ask();
     if (holds(answer) || realClock.now() > until) return answer;

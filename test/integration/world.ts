@@ -170,7 +170,7 @@ export class World {
 
   /** The identity of the operator that holds the lease, once one does. */
   async leader(namespace = OPERATORS_NAMESPACE): Promise<string> {
-    const signal = AbortSignal.timeout(120_000);
+    const signal = AbortSignal.timeout(600_000);
     for await (const { type, object } of await this.client.watch<Lease>(leases, { namespace, signal })) {
       if (type !== "BOOKMARK" && object.metadata.name === LOCK_NAME && object.spec?.holderIdentity) {
         return object.spec.holderIdentity;

@@ -10,7 +10,7 @@ export interface Version {
 
 const KINDS: readonly ResourceType[] = [rayJobs, rayClusters, pods, services, jobs];
 /** Milliseconds; a busy machine takes its time, and nothing is judged by how long it takes. */
-const PATIENCE = 180_000;
+const PATIENCE = 600_000;
 
 const numberOf = ({ metadata }: Stored): number => Number(metadata.resourceVersion);
 const keyOf = ({ kind, metadata }: Stored): string => `${kind} ${metadata.namespace}/${metadata.name}`;

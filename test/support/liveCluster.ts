@@ -25,7 +25,7 @@ import { proxyRayTransport } from "../../src/ray/proxy.ts";
 
 export class LiveCluster {
   /** Milliseconds that a scenario waits for one thing; a Ray cluster takes its time on a small machine. */
-  protected readonly patience: number = 180_000;
+  protected readonly patience: number = 300_000;
   readonly kubeconfig: string;
   readonly namespace: string;
   readonly transport: HttpTransport;
