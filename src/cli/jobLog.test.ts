@@ -155,7 +155,7 @@ describe("a log read from Ray's dashboard", () => {
         onTrouble: (line) => seen.troubles.push(line),
       },
     );
-    following.finally(() => (seen.over = true));
+    void following.finally(() => (seen.over = true));
     /** The RayJob says that the job has ended. */
     const tellEnd = () => {
       seen.ended = true;
