@@ -6,6 +6,7 @@
  * | new of interest, another attempt, another dashboard              | at once                                    |
  * | the last answer is older than `notBefore`                        | at `notBefore`, no sooner than the gap     |
  * | nudged: a Pod of the job changed, a command was carried out      | at once, no sooner than the gap            |
+ * | another occasion: the RayJob is to be suspended                  | at once, no sooner than the gap            |
  * | the answer changed                                               | after 1 s                                  |
  * | nothing changed, pace `quick` (submitting, near a deadline)      | 1 s, then 1.3 times longer, 2 s at most    |
  * | nothing changed, pace `steady`                                   | 1 s, then 1.3 times longer, 8 s at most    |

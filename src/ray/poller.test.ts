@@ -57,6 +57,34 @@ describe("the poller", () => {
     expect(asked(ray, /jobs\/a/)).toBeGreaterThan(6);
   });
 
+  it("asks once more, and at once, when an occasion comes up, and tells which answer is to that", async () => {
+    const { clock, ray, poller, changed } = world();
+    ray.start("head:8265");
+    submit(ray, "a");
+    poller.watch(interest("a"));
+    await clock.advance(60_000);
+    const before = [asked(ray, /jobs\/a/), changed.length] as const;
+    poller.watch(interest("a", { occasion: "suspension" }));
+    expect(poller.answer("uid-a", 0)?.occasion).toBeUndefined();
+    await clock.advance(600);
+    expect(asked(ray, /jobs\/a/)).toBe(before[0] + 1);
+    expect(poller.answer("uid-a", 0)?.occasion).toBe("suspension");
+    expect(changed).toHaveLength(before[1] + 1);
+  });
+
+  it("takes no answer for one to an occasion that came up when it had been asked for already", async () => {
+    const { clock, ray, poller } = world();
+    ray.start("head:8265").mood = { slow: 1500 };
+    poller.watch(interest("a"));
+    await clock.advance(500);
+    poller.watch(interest("a", { occasion: "suspension" }));
+    await clock.advance(2600);
+    expect(poller.answer("uid-a", 0)).toBeDefined();
+    expect(poller.answer("uid-a", 0)?.occasion).toBeUndefined();
+    await clock.advance(4000);
+    expect(poller.answer("uid-a", 0)?.occasion).toBe("suspension");
+  });
+
   it("asks seldom while nothing changes, and still sees a job's end within 10 s", async () => {
     const { clock, ray, poller } = world({}, succeeds(600_000));
     ray.start("head:8265");

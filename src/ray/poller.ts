@@ -39,6 +39,8 @@ interface Watched {
   interval: number;
   dueAt: number;
   nudgedAt?: number;
+  /** Since when its occasion is known. */
+  occasionAt?: number;
 }
 
 /** One dashboard and its jobs. */
@@ -76,15 +78,22 @@ export class Poller {
     const { target } = interest;
     const known = this.#placed.get(target.uid)?.jobs.get(target.uid);
     if (known && sameTarget(known.interest.target, target)) {
+      const isNews = interest.occasion !== undefined && interest.occasion !== known.interest.occasion;
       known.interest = interest;
       known.interval = Math.min(known.interval, LONGEST[interest.pace]);
       known.dueAt = Math.min(known.dueAt, this.#freshAt(known) ?? this.#options.clock.now() + known.interval);
+      if (isNews) {
+        known.interval = FIRST_INTERVAL;
+        known.occasionAt = this.#options.clock.now();
+        known.dueAt = known.occasionAt;
+      }
       this.#schedule(this.#placed.get(target.uid)!);
       return;
     }
     this.forget(target.uid);
     const head = this.#head(target.dashboard);
-    head.jobs.set(target.uid, { interest, interval: FIRST_INTERVAL, dueAt: this.#options.clock.now() });
+    const now = this.#options.clock.now();
+    head.jobs.set(target.uid, { interest, interval: FIRST_INTERVAL, dueAt: now, occasionAt: now });
     this.#placed.set(target.uid, head);
     this.#schedule(head);
   }
@@ -194,7 +203,11 @@ export class Poller {
 
     for (const watched of asked) {
       const job = jobs.get(watched);
-      if (job) this.#heard(head, watched, { requestedAt, job, session, driverNode: driverNode(head, job, session) });
+      if (!job) continue;
+      const { interest, occasionAt = 0 } = watched;
+      const occasion = requestedAt >= occasionAt ? interest.occasion : undefined;
+      const answer = { requestedAt, job, session, driverNode: driverNode(head, job, session) };
+      this.#heard(head, watched, { ...answer, ...(occasion && { occasion }) });
     }
     onRound?.({
       dashboard: head.address,
@@ -282,8 +295,9 @@ export class Poller {
     watched.interval = isNew ? FIRST_INTERVAL : Math.min(watched.interval * GROWTH, longest);
     watched.dueAt = clock.now() + watched.interval * jitter(`${seed}/${head.address}/${uid}/${head.rounds}`);
     watched.dueAt = Math.min(watched.dueAt, this.#freshAt(watched) ?? watched.dueAt);
-    // The nudge came while these questions were under way, so they may have been too early.
-    if (watched.nudgedAt !== undefined && watched.nudgedAt >= answer.requestedAt) watched.dueAt = clock.now();
+    // The nudge, or the occasion, came while these questions were under way, so they may have been too early.
+    const tooEarly = watched.nudgedAt !== undefined && watched.nudgedAt >= answer.requestedAt;
+    if (tooEarly || watched.interest.occasion !== answer.occasion) watched.dueAt = clock.now();
     watched.nudgedAt = undefined;
     if (isNew || (wasStale && answer.requestedAt >= notBefore)) changed(watched.interest.target);
   }
@@ -299,7 +313,7 @@ function driverNode(head: Head, job: RayAnswer["job"], session: string | undefin
 function digest(answer: RayAnswer | undefined): string {
   if (!answer) return "";
   const job = answer.job.kind === "none" ? { kind: "none" } : answer.job;
-  return JSON.stringify([job, answer.session, answer.driverNode]);
+  return JSON.stringify([job, answer.session, answer.driverNode, answer.occasion]);
 }
 
 const sameTarget = (a: RayTarget, b: RayTarget): boolean =>

@@ -6,7 +6,7 @@
  */
 import type { Stored } from "../../api/object.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
-import type { AttemptRecord } from "../../api/rayjob.ts";
+import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import { fromWire, type Instant, seconds } from "../time.ts";
 import { findCluster, isLeaving } from "./children.ts";
 import { headFacts, readinessFor, targetOf } from "./cluster.ts";
@@ -47,7 +47,7 @@ export function rayInterest(observed: ObservedRayJob, now: Instant): RayInterest
       // Ray's record of an earlier attempt may have been deleted meanwhile (claim.ts).
       const forgotten = observed.ray.forget?.finishedAt ?? 0;
       const { changedAt } = headFacts(cluster, observed.pods, undefined);
-      return { target, pace: "quick", notBefore: Math.max(changedAt, forgotten) };
+      return { target, pace: "quick", notBefore: Math.max(changedAt, forgotten), ...occasionOf(job) };
     }
     case "Running":
       return isTerminal(status.jobStatus)
@@ -107,8 +107,11 @@ function whileRunning(
     !isBeingStopped(record) &&
     (deadline === undefined || now < deadline - NEAR);
   const pace: PollPace = calm ? "steady" : "quick";
-  return { target, pace, notBefore: wanted(facts, ray.answer?.requestedAt ?? 0, now) };
+  return { target, pace, notBefore: wanted(facts, ray.answer?.requestedAt ?? 0, now), ...occasionOf(job) };
 }
+
+const occasionOf = (job: RayJob): Pick<RayInterest, "occasion"> =>
+  wantsSuspension(job) ? { occasion: "suspension" } : {};
 
 /** The newest fact that no answer has met yet; else the next one to come. */
 function wanted(facts: readonly Instant[], asked: Instant, now: Instant): Instant | undefined {

@@ -5,6 +5,7 @@ import type { RayJobStatus } from "../../api/rayjob.ts";
 import { rayInterest } from "./interest.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import {
+  askedAgain,
   at,
   CLUSTER,
   conditionOf,
@@ -660,7 +661,7 @@ describe("Retrying", () => {
 
 describe("suspending and resuming", () => {
   it("deletes everything, and says Suspended only when no Pod is left", () => {
-    let seen = whileRunning({ spec: { suspend: true } });
+    let seen = askedAgain(whileRunning({ spec: { suspend: true } }));
     const entering = decide(seen, NOW);
     expect(phase(entering)).toBe("Suspending");
     expect(entering.effects).toEqual([]);
@@ -682,14 +683,14 @@ describe("suspending and resuming", () => {
   });
 
   it("waits for a reconcile of the RayCluster that is under way and may yet make a Pod", () => {
-    const seen = whileRunning({ spec: { suspend: true } });
+    const seen = askedAgain(whileRunning({ spec: { suspend: true } }));
     const empty = { ...written(seen, decide(seen, NOW)), rayClusters: [], jobs: [], services: [], pods: [] };
     expect(decide({ ...empty, clusterInFlight: true }, NOW).status).toBeUndefined();
     expect(phase(decide({ ...empty, clusterInFlight: false }, NOW))).toBe("Suspended");
   });
 
   it("waits for the Pods of a submitter that KubeRay made, which bear no label of ours, and for nobody else's", () => {
-    const seen = whileRunning({ spec: { suspend: true } });
+    const seen = askedAgain(whileRunning({ spec: { suspend: true } }));
     const empty = { ...written(seen, decide(seen, NOW)), rayClusters: [], jobs: [], services: [], pods: [] };
     const pod = headPod({
       metadata: {
@@ -706,10 +707,8 @@ describe("suspending and resuming", () => {
   });
 
   it("is carried through when suspend is taken back meanwhile", () => {
-    const seen = written(
-      whileRunning({ spec: { suspend: true } }),
-      decide(whileRunning({ spec: { suspend: true } }), NOW),
-    );
+    const suspended = askedAgain(whileRunning({ spec: { suspend: true } }));
+    const seen = written(suspended, decide(suspended, NOW));
     const back = { ...seen, job: { ...seen.job, spec: { ...seen.job.spec, suspend: false } } };
     expect(doings(decide(back, NOW))).toContain(`delete RayCluster ${CLUSTER}`);
   });
@@ -734,6 +733,17 @@ describe("suspending and resuming", () => {
   it("a job that has just ended is not suspended: its end counts", () => {
     const decision = decide(whileRunning({ spec: { suspend: true }, answer: says("SUCCEEDED") }), NOW);
     expect(phase(decision)).toBe("Complete");
+  });
+
+  it("a job of which Ray said before the suspension that it runs may have ended since: Ray is asked once more", () => {
+    const seen = whileRunning({ spec: { suspend: true } });
+    expect(rayInterest(seen, NOW)?.occasion).toBe("suspension");
+    expect(decide(seen, NOW).status).toBeUndefined();
+    expect(phase(decide(askedAgain(seen), NOW))).toBe("Suspending");
+    expect(phase(decide(askedAgain(whileRunning({ spec: { suspend: true }, answer: silence() })), NOW))).toBe(
+      "Suspending",
+    );
+    expect(rayInterest(whileRunning(), NOW)?.occasion).toBeUndefined();
   });
 
   it("an edit to suspend that validation refuses does not suspend", () => {

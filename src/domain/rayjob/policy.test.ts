@@ -9,6 +9,7 @@ import type { ObservedRayJob } from "./observe.ts";
 import { disposalOf, type Outcome } from "./policy.ts";
 import type { RayAnswer } from "./ray.ts";
 import {
+  askedAgain,
   at,
   CLUSTER,
   conditionOf,
@@ -477,6 +478,6 @@ describe("what an ended job holds", () => {
 });
 
 it("a RayJob with rules and no shutdown flag is suspended as any other", () => {
-  const seen = whileRunning({ spec: { ...rules(on(COMPLETE, "DeleteCluster")), suspend: true } });
+  const seen = askedAgain(whileRunning({ spec: { ...rules(on(COMPLETE, "DeleteCluster")), suspend: true } }));
   expect(decide(seen, at("12:10:01")).status).toMatchObject({ jobDeploymentStatus: "Suspending" });
 });

@@ -30,6 +30,8 @@ export type JobAnswer =
 export interface RayAnswer {
   /** When the round's first request started: the answer counts only against facts older than this. */
   readonly requestedAt: Instant;
+  /** It was asked for this, and so after it was known: no time says since when. */
+  readonly occasion?: Occasion;
   readonly job: JobAnswer;
   /** `session_name`, asked after the job so that "not found" and this session belong together; absent when not learnt. */
   readonly session?: string;
@@ -93,10 +95,15 @@ export interface RayObservation {
 /** How urgently a job should be asked about. */
 export type PollPace = "quick" | "steady" | "off";
 
+/** What shall be done that cannot be taken back: Ray is asked once more before, since the job may just have ended. */
+export type Occasion = "suspension";
+
 /** Tells the poller what to ask; derived from the observation on every pass. */
 export interface RayInterest {
   readonly target: RayTarget;
   readonly pace: PollPace;
   /** An answer whose request started before this instant is of no use any more: ask again soon. */
   readonly notBefore?: Instant;
+  /** An answer that was not asked for on this occasion is of no use any more, either. */
+  readonly occasion?: Occasion;
 }

@@ -60,8 +60,8 @@ export function run(observed: ObservedRayJob, now: Instant): Decision<RayCommand
   if (end || judged.kind === "ended") return conclude(pass, end!, journalled !== undefined);
   const askable = pass.cluster !== undefined && pass.target !== undefined;
   if (wantsSuspension(observed.job)) {
-    // It may have ended while nobody looked: that is learnt first. Silence is an answer, too, so this is soon over.
-    if (askable && !observed.ray.answer) {
+    // It may have ended since Ray was asked last: that is learnt first. Silence is an answer, too, so this is soon over.
+    if (askable && observed.ray.answer?.occasion !== "suspension") {
       return { summary: "asking Ray before suspending", effects: [], events: [], wakeAt: now + PATROL };
     }
     return enterSuspending(observed, status, record, now);

@@ -6,6 +6,7 @@ import { rayInterest } from "./interest.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import type { RayAnswer, RayOutcome } from "./ray.ts";
 import {
+  askedAgain,
   at,
   CLUSTER,
   conditionOf,
@@ -314,7 +315,7 @@ describe("stopping the job of a RayJob that is deleted", () => {
 
 describe("suspending on a selected cluster", () => {
   it("is entered without shutdownAfterJobFinishes, says that the cluster stays, and deletes only the submitter", () => {
-    const seen = scene({ spec: { suspend: true } });
+    const seen = askedAgain(scene({ spec: { suspend: true } }));
     const entering = decide(seen, NOW);
     expect(statusOf(entering).jobDeploymentStatus).toBe("Suspending");
     expect(messageOf(entering.status, "Suspended")).toContain("stays as it is");

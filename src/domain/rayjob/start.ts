@@ -151,8 +151,8 @@ export function initialize(observed: ObservedRayJob, now: Instant): Decision<Ray
   const cluster = mayHaveSubmitted(observed, record);
   const answer = cluster && freshAnswer(observed, cluster);
   if (wantsSuspension(job)) {
-    // It may have ended while nobody looked: that is learnt first.
-    if (cluster && !answer) return asking("asking Ray before suspending", status, now);
+    // It may have ended since Ray was asked last: that is learnt first.
+    if (cluster && answer?.occasion !== "suspension") return asking("asking Ray before suspending", status, now);
     if (answer?.job.kind !== "known" || !isTerminal(answer.job.info.status)) {
       return enterSuspending(observed, status, record, now);
     }

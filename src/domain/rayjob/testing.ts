@@ -284,6 +284,12 @@ export function whileRunning(
   });
 }
 
+/** The answer was asked for because the RayJob is to be suspended. */
+export const askedAgain = (seen: ObservedRayJob): ObservedRayJob => ({
+  ...seen,
+  ray: { ...seen.ray, answer: { ...(seen.ray.answer ?? silence()), occasion: "suspension" } },
+});
+
 /** The decision after its live questions were answered from `truth`: by default the cache is right. */
 export function decide(
   seen: ObservedRayJob,

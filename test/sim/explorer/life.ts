@@ -195,6 +195,10 @@ export class Life implements Surroundings {
     this.#changedAt = clock.now();
     this.kueue = this.lifecycle.kueue && new Kueue(this.lifecycle.kueue, this);
     this.oracles = new Oracles(this.world, this.kueue);
+    this.oracles.isUnheard = (id) =>
+      this.#replicas.some(({ replica }) =>
+        [...replica.heard].some(([what, said]) => said === "none" && what.includes(id)),
+      );
     this.#chooser.onDeviation = (point, choice) => {
       this.#deviates(choice);
       this.#tell("FAULT", () => `${choice} at ${point.what()}`);

@@ -499,6 +499,12 @@ export const mutants: readonly Mutant[] = [
   },
   // Kueue.
   {
+    name: "suspended on what Ray had said before",
+    file: job("run"),
+    replace: [['observed.ray.answer?.occasion !== "suspension"', "!observed.ray.answer"]],
+    in: ["kueue-preempted-as-it-ends"],
+  },
+  {
     name: "quota given back while a Pod is in Terminating",
     file: job("suspend"),
     replace: [

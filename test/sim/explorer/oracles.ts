@@ -70,6 +70,9 @@ export class Oracles {
   leaderless = false;
   /** Ray could not be asked, or the job was disturbed: then a verdict may differ from what Ray would say. */
   rayDisturbed = false;
+  /** Whether an operator that asked Ray about this job was given no answer. */
+  isUnheard: (id: string) => boolean = () => false;
+  #suspendedAt = 0;
 
   constructor(world: World, kueue?: Kueue) {
     this.#world = world;
@@ -375,7 +378,8 @@ export class Oracles {
         this.#violated(`${name}: ${phase}, nothing held, and yet ${kind} ${metadata.name} is there`);
       }
     }
-    if (phase !== before.jobDeploymentStatus && ["Complete", "Failed", "Retrying"].includes(phase)) {
+    if (spec.suspend && !old?.spec.suspend) this.#suspendedAt = this.#world.clock.now();
+    if (phase !== before.jobDeploymentStatus && ["Complete", "Failed", "Retrying", "Suspending"].includes(phase)) {
       this.#verdict(job, phase);
     }
   }
@@ -402,6 +406,14 @@ export class Oracles {
     // Under an id that spec.jobId fixes, a shared cluster may have a job that is none of this RayJob's.
     if (record?.ownsCluster === false && record.submissionStartTime === undefined) return;
     const says = mine.job.status;
+    if (phase === "Suspending") {
+      // What ends between the question and the deletion is lost; what had ended before is not.
+      const wasOver = mine.job.endTime !== undefined && mine.job.endTime <= this.#suspendedAt;
+      if (wasOver && !this.isUnheard(record?.jobId ?? "")) {
+        this.#violated(`${name}: suspended, and before that Ray's job had ${says}`);
+      }
+      return;
+    }
     const stopped = this.#stopped.has(record?.jobId ?? "");
     const overdue = status.reason === "DeadlineExceeded" && stopped;
     if (phase !== "Complete" && (says === "SUCCEEDED" || (says === "RUNNING" && !overdue))) {

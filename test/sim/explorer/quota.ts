@@ -19,7 +19,10 @@ export class Quota {
   readonly #world: World;
   readonly #kueue: Kueue;
   readonly #violated: (what: string) => void;
-  /** To which flavour an attempt was admitted, by RayJob and number; none for one that a user resumed by hand. */
+  /**
+   * To which flavour an attempt was admitted, by RayJob and number. None for one that a user resumed by hand, or corrected
+   * after Kueue had taken the quota back because it was on hold: that does not suspend it, and stops it only when it runs.
+   */
   readonly #admissions = new Map<string, string | undefined>();
 
   constructor(world: World, kueue: Kueue, violated: (what: string) => void) {
@@ -49,7 +52,8 @@ export class Quota {
 
   #rayJob({ metadata: { uid }, status, spec }: Stored<RayJob>, old: Stored<RayJob> | undefined): void {
     const { executionAttempt: attempt = -1 } = status ?? {};
-    if (attempt > (old?.status?.executionAttempt ?? -1)) this.#admissions.set(`${uid} ${attempt}`, flavorOf(spec));
+    if (attempt <= (old?.status?.executionAttempt ?? -1)) return;
+    this.#admissions.set(`${uid} ${attempt}`, this.#kueue.isAdmitted ? flavorOf(spec) : undefined);
   }
 
   #pod(pod: Stored<Pod>): void {
