@@ -275,6 +275,16 @@ describe("a RayJob that runs", () => {
     ]);
   });
 
+  it("and whose status another operator writes, too, says so as long as that is news", () => {
+    const note = 'The status of this RayJob is written by "manager", too.';
+    const about = (uid: string) => ({ events: [warning("AnotherOperator", note, uid)] });
+    const [job, cluster] = [rayJob().metadata.uid, rayCluster().metadata.uid];
+    for (const uid of [job, cluster]) expect(runs({}, about(uid)).notes).toEqual([note]);
+    expect(runs({}, about("another")).notes).toEqual([]);
+    const old = { ...warning("AnotherOperator", note, job), eventTime: wire("11:40:00") };
+    expect(runs({}, { events: [old as never] }).notes).toEqual([]);
+  });
+
   it("and whose Ray is silent tells until when that is borne", () => {
     const said = runs({
       jobStatusCheckFailureStartTime: wire("12:01:30"),

@@ -14,7 +14,7 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, JobDeploymentStatus, RayJobStatus } from "../../api/rayjob.ts";
 import { lastSeen, podProblem } from "../raycluster/explain.ts";
 import { isReady } from "../raycluster/observe.ts";
-import { fromWire, type Instant, since } from "../time.ts";
+import { fromWire, type Instant, minutes, since } from "../time.ts";
 import { enumerate, leavingSince, NAMED, nameOnNode } from "./absence.ts";
 import {
   type Advice,
@@ -465,13 +465,22 @@ function submitterRefused({ job, record, submitter, events }: Seen, made: Stored
   const [uid, reason] = made
     ? [made.metadata.uid, "FailedCreate"]
     : [job.metadata.uid, "FailedToCreateRayJobSubmitter"];
-  const newest = events
-    .filter((event) => event.regarding?.uid === uid && event.reason === reason)
-    .filter((event) => (fromWire(lastSeen(event)) ?? 0) >= start)
-    .sort((one, other) => lastSeen(one).localeCompare(lastSeen(other)))
-    .at(-1);
+  const newest = newestOf(events, [uid], reason, start);
   return newest ? [{ reason, message: newest.note ?? "", object: { kind: "Job", name: job.metadata.name } }] : [];
 }
+
+/** The newest event of that reason about one of these objects, not older than `from`. */
+const newestOf = (
+  events: readonly Stored<Event>[],
+  uids: readonly (string | undefined)[],
+  reason: string,
+  from: Instant,
+): Stored<Event> | undefined =>
+  events
+    .filter((event) => uids.includes(event.regarding?.uid) && event.reason === reason)
+    .filter((event) => (fromWire(lastSeen(event)) ?? 0) >= from)
+    .sort((one, other) => lastSeen(one).localeCompare(lastSeen(other)))
+    .at(-1);
 
 function rayPods(cluster: Stored<RayCluster>, pods: readonly Stored<Pod>[]): readonly Stored<Pod>[] {
   const order = (pod: Pod) => (pod.metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head ? 0 : 1);
@@ -547,6 +556,9 @@ const going = (object: Stored): { since?: string; reason?: string } => {
   return since ? { since, reason: "Terminating" } : {};
 };
 
+/** A rival that has not been heard of for so long may be gone. */
+const RECENT = minutes(15);
+
 interface NoteWithAdvice {
   readonly text: string;
   readonly advice: readonly Advice[];
@@ -577,6 +589,13 @@ function notesOf(seen: Seen): readonly NoteWithAdvice[] {
         : "";
     add(`It was run by KubeRay, which keeps no conditions and no list of attempts.${before}`);
   }
+  const rival = newestOf(
+    seen.events,
+    [job.metadata.uid, seen.cluster?.metadata.uid],
+    "AnotherOperator",
+    seen.now - RECENT,
+  );
+  if (rival?.note) add(rival.note);
   if (state !== "Suspended" && state !== "Suspending" && !isOver && job.spec.suspend && !wantsSuspension(job)) {
     add("spec.suspend has no effect without shutdownAfterJobFinishes.");
   }
