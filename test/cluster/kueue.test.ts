@@ -11,6 +11,7 @@ import type { Stored } from "../../src/api/object.ts";
 import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 import { findCondition } from "../../src/domain/rayjob/conditions.ts";
 import { pods } from "../../src/machinery/kube/resources.ts";
+import { launcher, run } from "../e2e/command.ts";
 import { Gate } from "../support/gate.ts";
 import { conditionOf, holdsQuota, workloads } from "../support/quota.ts";
 import { scenario, smallRayJob, stopwatch } from "./cluster.ts";
@@ -273,6 +274,39 @@ underKueue(
       jobId: "by-hand",
     });
     await untilFinished(job);
+  },
+);
+
+underKueue(
+  "a RayJob without a queue runs as ever; one that selects its cluster is suspended by Kueue for good if it has a queue, and explain tells how to get it going",
+  async (seen) => {
+    const [gate, other] = [newGate(), newGate()];
+    await cluster.apply(smallRayJob("free", { entrypoint: gate.entrypoint(), submissionMode: "HTTPMode" }, gate));
+    const free = await cluster.running("free");
+    expect(kueue.workload(free)).toBeUndefined();
+
+    const { spec, ...rest } = smallRayJob(
+      "selecting",
+      { entrypoint: "echo selected", submissionMode: "HTTPMode" },
+      other,
+    );
+    const { rayClusterSpec: _, shutdownAfterJobFinishes: __, ...own } = spec;
+    const clusterSelector = { "ray.io/cluster": free.status!.rayClusterName! };
+    const selecting = await cluster.apply(kueue.queued({ ...rest, spec: { ...own, clusterSelector } }));
+    expect(selecting.spec.suspend).toBe(true);
+    await cluster.phase("selecting", "Suspended");
+    expect(kueue.workload(selecting)).toBeUndefined();
+
+    const where = ["-n", cluster.namespace, "--kubeconfig", cluster.kubeconfig];
+    const explained = await run(launcher[0], [launcher[1], "explain", "rayjob", "selecting", ...where]);
+    seen(explained.stdout);
+    expect(explained.stdout).toContain("starts none that selects a RayCluster");
+    await cluster.kubectlSays(["label", "rayjob", "selecting", `${LABEL.kueueQueueName}-`]);
+    await cluster.kubectlSays(["patch", "rayjob", "selecting", "--type", "merge", "-p", `{"spec":{"suspend":false}}`]);
+    expect((await cluster.ended("selecting")).status).toMatchObject({ jobDeploymentStatus: "Complete" });
+    await ran(gate);
+    gate.open();
+    expect((await cluster.ended("free")).status).toMatchObject({ jobDeploymentStatus: "Complete" });
   },
 );
 

@@ -180,17 +180,16 @@ class QuotaBooks {
 
   judgement(): Judgement {
     for (const job of this.#jobs.values()) {
-      if (!kueueView(job).finished || this.#gone.has(job.metadata.uid)) continue;
+      if (!isManaged(job) || !kueueView(job).finished || this.#gone.has(job.metadata.uid)) continue;
       const workload = this.#workloadOf(job);
       if (!is(workload, "Finished")) this.#violated(`${job.metadata.name}: it is over, and Kueue does not know`);
     }
     return { violations: [...this.#violations], outlived: this.#outlived, stories: this.#stories };
   }
 
-  /** RayJobs without a queue are none of Kueue's business. */
   #jobOf({ metadata }: Stored): Stored<RayJob> | undefined {
     const job = this.#jobs.get(metadata.labels?.[LABEL.rayJobUID] ?? "");
-    return job?.metadata.labels?.[LABEL.kueueQueueName] ? job : undefined;
+    return job && isManaged(job) ? job : undefined;
   }
 
   #ownerOf({ metadata }: Stored<Workload>): Stored<RayJob> | undefined {
@@ -213,6 +212,10 @@ class QuotaBooks {
     this.#violations.add(what);
   }
 }
+
+/** A RayJob without a queue is none of Kueue's business, nor is one that selects its RayCluster. */
+const isManaged = ({ metadata, spec }: Stored<RayJob>): boolean =>
+  Boolean(metadata.labels?.[LABEL.kueueQueueName]) && Object.keys(spec.clusterSelector ?? {}).length === 0;
 
 /**
  * Whether what it requests has to be within the quota. A RayJob that lets its attempts overlap (Recreate) has the Pods of two

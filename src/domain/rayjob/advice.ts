@@ -281,7 +281,16 @@ function resume(subject: Subject): readonly Advice[] {
     ];
   }
   const when = subject.remnants.length > 0 ? "starts when nothing of the last one is left" : "then starts";
-  return [{ text: `Resume it: the next attempt ${when}.`, command: patch(subject, { suspend: false }) }];
+  const resumed = { text: `Resume it: the next attempt ${when}.`, command: patch(subject, { suspend: false }) };
+  const { name, labels } = subject.job.metadata;
+  if (!labels?.[LABEL.kueueQueueName]) return [resumed];
+  return [
+    {
+      text: "Take the queue's name off: Kueue suspends a RayJob that has one, and starts none that selects a RayCluster.",
+      command: placed(subject, "label", `rayjob ${name} ${LABEL.kueueQueueName}-`),
+    },
+    resumed,
+  ];
 }
 
 const overlap = (subject: Subject): readonly Advice[] => [

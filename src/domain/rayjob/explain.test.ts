@@ -539,7 +539,10 @@ describe("a RayJob that is suspended", () => {
     const labels = { [LABEL.kueueQueueName]: "team-a" };
     const said = suspended({ labels }, { clusterSelector: { "ray.io/cluster": "shared" } });
     expect(said.why).not.toContain("quota");
-    expect(commands(said)[0]).toContain(`'{"spec":{"suspend":false}}'`);
+    expect(commands(said)).toEqual([
+      `kubectl label -n default rayjob ${NAME} ${LABEL.kueueQueueName}-`,
+      expect.stringContaining(`'{"spec":{"suspend":false}}'`),
+    ]);
   });
 
   it("and was resumed with a spec that cannot be run says what to correct, and starts nothing", () => {
