@@ -29,23 +29,26 @@ const STRANGER_PATROL = seconds(30);
 
 /**
  * What was learnt is written first; what is missing is made in the pass after. An object that the API server refuses
- * for ever (a quota, a webhook) then keeps nothing from being known.
+ * for ever (a quota, a webhook) then keeps nothing from being known. `waiting` is what is told of the wait for it, save
+ * where it cannot be made at all: then that is told, and only that, or each would be written over the other for ever.
  */
 export function provide(
   pass: Pass,
   summary: string,
   events: readonly EventSpec[],
   wakeAt: Instant | undefined,
+  waiting: RayJobStatus = pass.status,
 ): Decision<RayCommand> {
-  const { observed, status } = pass;
-  if (!same(status, observed.job.status)) return { summary, effects: [], status, events, wakeAt };
+  const { observed } = pass;
+  if (!same(pass.status, observed.job.status)) return { summary, effects: [], status: pass.status, events, wakeAt };
   const made = [ensureSubmitter(pass), ensureHeadService(pass)];
   const ask = made.flatMap((one) => one.ask ?? []);
   if (ask.length > 0) return { summary: "is what is to be made really missing?", effects: [], events: [], ask };
+  const status = made[0]!.status ?? waiting;
   return {
     summary,
-    effects: made.flatMap((one) => one.effects ?? []),
-    status: made[0]!.status ?? status,
+    effects: same(status, observed.job.status) ? made.flatMap((one) => one.effects ?? []) : [],
+    status,
     events: [...events, ...made.flatMap((one) => one.events ?? [])],
     wakeAt: earliest(wakeAt, ...made.map((one) => one.wakeAt)),
   };

@@ -235,11 +235,11 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
     const known = findCondition(heard, "Started");
     const news = beingSubmitted(record, trouble);
     const message = known && sameButForNumbers(known.message, news) ? known.message : news;
-    const told =
+    const waiting =
       trouble || known?.reason === "WaitingForSubmission"
         ? withCondition(heard, now, "Started", false, "WaitingForSubmission", message)
         : heard;
-    return provide({ ...pass, status: told }, trouble ?? `i: ${message}`, [], wakeAt);
+    return provide({ ...pass, status: heard }, trouble ?? `i: ${message}`, [], wakeAt, waiting);
   }
   const status = !refused
     ? heard

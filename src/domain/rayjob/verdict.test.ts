@@ -1,6 +1,7 @@
 // The table of verdict.ts, as a user sees it: each row is a situation, and what becomes of the RayJob.
 import { describe, expect, it } from "vitest";
 import type { RayJobStatus } from "../../api/rayjob.ts";
+import { withCondition } from "./conditions.ts";
 import {
   at,
   CLUSTER,
@@ -360,6 +361,18 @@ describe("i: the job is on its way", () => {
       expect(messageOf(decision.status, "Started")).toContain("does not belong to this RayJob");
       expect(reasons(decision)).toEqual(["FailedToCreateRayJobSubmitter"]);
     }
+  });
+
+  it("says once that somebody else's Kubernetes Job is in the submitter's place, not again at every look", () => {
+    const stranger = submitterJob("complete", { metadata: { ownerReferences: [], labels: {} } });
+    const before = whileRunning({ status: statusWith(submitted()), answer: unknownToRay(), jobs: [stranger] });
+    const waiting = withCondition(before.job.status!, NOW, "Started", false, "WaitingForSubmission", "Soon.");
+    const seen = { ...before, job: { ...before.job, status: waiting } };
+    const told = decide(seen, NOW, { jobs: [stranger] });
+    expect(messageOf(told.status, "Started")).toContain("does not belong to this RayJob");
+    const again = decide({ ...seen, job: { ...seen.job, status: told.status! } }, NOW, { jobs: [stranger] });
+    expect(again.status, "nothing is written").toBeUndefined();
+    expect(again.events).toEqual([]);
   });
 
   it("the submitter of an attempt that the cache does not tell of yet is not taken away", () => {
