@@ -67,6 +67,12 @@ export const operatorPermissions: readonly Permission[] = [
     unseen: "no Pod of these tests can be reached by the API server",
   },
   {
+    group: "",
+    resource: "secrets",
+    verbs: ["get", "create"],
+    why: "token authentication: made for a RayCluster that names none; read, one by its name, where a Ray wants a token. Never listed, watched or changed",
+  },
+  {
     group: "batch",
     resource: "jobs",
     verbs: ["get", "list", "watch", "create", "patch", "delete"],

@@ -49,6 +49,7 @@ import type { Vitals } from "./machinery/vitals.ts";
 import { RayCommands } from "./ray/commands.ts";
 import { Dashboard } from "./ray/dashboard.ts";
 import { Poller } from "./ray/poller.ts";
+import { withTokens } from "./ray/tokens.ts";
 import type { RayTransport } from "./ray/transport.ts";
 import { fieldManager, Rivals, trimKeepingOthers } from "./rivals.ts";
 import type { OperatorMetrics } from "./serve/catalogue.ts";
@@ -287,7 +288,7 @@ async function lead(options: Leading): Promise<void> {
   const told = [events("rayjob-controller"), events("raycluster-controller")] as const;
 
   const dashboard = new Dashboard({
-    transport: options.rayTransport,
+    transport: withTokens(options.rayTransport, { client, clock }),
     askTimeout: config.useKubernetesProxy ? 10_000 : 5_000,
     // As long as the lease is sure to hold for a write that goes out now.
     commandTimeout: WRITE_TIMEOUT,

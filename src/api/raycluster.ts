@@ -152,11 +152,18 @@ const networkPolicy = Type.Object({
 export const rayClusterSpec = Type.Object(
   {
     authOptions: optional(
-      Type.Object({
-        enableK8sTokenAuth: optional(flag()),
-        mode: optional(oneOf(["disabled", "token"])),
-        secretName: optional(text()),
-      }),
+      Type.Object(
+        {
+          enableK8sTokenAuth: optional(
+            flag({ description: "Have Ray ask Kubernetes about tokens; not supported yet." }),
+          ),
+          mode: optional(oneOf(["disabled", "token"], { description: "Absent means token." })),
+          secretName: optional(
+            text({ description: "Secret whose key auth_token has the token; one is made where none is named." }),
+          ),
+        },
+        { description: "Whether Ray asks for a token." },
+      ),
     ),
     autoscalerOptions: optional(autoscalerOptions),
     enableInTreeAutoscaling: optional(flag({ description: "Run Ray's autoscaler beside the head." })),

@@ -9,6 +9,7 @@ import { LABEL } from "../api/labels.ts";
 import type { KubeObject, Stored } from "../api/object.ts";
 import type { RayCluster } from "../api/raycluster.ts";
 import type { RayJob } from "../api/rayjob.ts";
+import { tokenSecret } from "../domain/raycluster/auth.ts";
 import { type Advice, explain } from "../domain/rayjob/explain.ts";
 import { isTerminal } from "../domain/rayjob/ray.ts";
 import { defaultSettings } from "../domain/settings.ts";
@@ -18,6 +19,7 @@ import { Informer } from "../machinery/kube/informer.ts";
 import { events, pods, type ResourceType, rayClusters, rayJobs } from "../machinery/kube/resources.ts";
 import type { Transport } from "../machinery/kube/transport.ts";
 import { proxyRayTransport } from "../ray/proxy.ts";
+import { withTokens } from "../ray/tokens.ts";
 import { followPodLog, followRayLog, type LogOptions, Shown } from "./jobLog.ts";
 import { LastWords } from "./lastWords.ts";
 import { activity, facts, type Seen, submitterContainer, submitterEnded, submitterPod } from "./narrate.ts";
@@ -222,12 +224,18 @@ class AttemptLogs {
   }
 
   #readRay(dashboard: string, jobId: string): Promise<void> {
+    const cluster = this.#look().rayCluster;
+    const secret = cluster && tokenSecret(cluster);
+    const token = secret === undefined ? undefined : { namespace: this.#namespace, name: secret };
     const ended = () => {
       const status = this.#look().rayJob?.status;
       return status === undefined || status.jobId !== jobId || isTerminal(status.jobStatus);
     };
     const end = this.#once(ended);
-    return followRayLog({ transport: proxyRayTransport(this.#transport), dashboard, jobId, ended, end }, this.#options);
+    const { clock } = this.#options;
+    const client = new KubeClient(this.#transport, { clock });
+    const transport = withTokens(proxyRayTransport(this.#transport), { client, clock });
+    return followRayLog({ transport, at: { dashboard, ...(token && { token }) }, jobId, ended, end }, this.#options);
   }
 
   /** Resolves with the change after which it holds. */

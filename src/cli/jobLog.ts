@@ -6,7 +6,7 @@
  * is asked through the API server's Service proxy.
  * May not: decide when the job has ended; whoever follows says so.
  */
-import { isTerminal } from "../domain/rayjob/ray.ts";
+import { isTerminal, type RayAddress } from "../domain/rayjob/ray.ts";
 import { type Clock, sleep } from "../machinery/clock.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
 import { isNotFound, KubeError } from "../machinery/kube/errors.ts";
@@ -161,8 +161,7 @@ function compareStamps(a: string, b: string): number {
 
 export interface RayLog {
   readonly transport: RayTransport;
-  /** As in `status.dashboardURL`. */
-  readonly dashboard: string;
+  readonly at: RayAddress;
   readonly jobId: string;
   /** Whether the job is known to have ended: one more read, and the log is complete. */
   readonly ended: () => boolean;
@@ -178,8 +177,9 @@ export async function followRayLog(log: RayLog, options: LogOptions): Promise<vo
   const { clock, signal, onText, onTrouble } = options;
   const job = `/api/jobs/${encodeURIComponent(log.jobId)}`;
   const ask = async (path: string): Promise<object> => {
-    const answer = await log.transport.request({ method: "GET", dashboard: log.dashboard, path, timeout: 10_000 });
-    if (answer.status !== 200) throw new Error(`HTTP ${answer.status}: ${answer.body.slice(0, 200)}`);
+    const answer = await log.transport.request({ ...log.at, method: "GET", path, timeout: 10_000 });
+    const { status, body, remedy } = answer;
+    if (status !== 200) throw new Error(`HTTP ${status}: ${body.slice(0, 200)}${remedy ? `. ${remedy}` : ""}`);
     return JSON.parse(answer.body) as object;
   };
   let shown = 0;

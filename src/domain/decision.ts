@@ -9,9 +9,9 @@ import type { KubeObject } from "../api/object.ts";
 import type { Instant } from "./time.ts";
 
 /** The kinds the operator writes. machinery/kube/resources.ts knows where each lives. */
-export type WritableKind = "RayJob" | "RayCluster" | "Pod" | "Service" | "Job";
+export type WritableKind = "RayJob" | "RayCluster" | "Pod" | "Service" | "Job" | "Secret";
 /** The kinds a live question may be about. */
-export type ReadableKind = WritableKind | "Secret" | "ConfigMap" | "Event";
+export type ReadableKind = WritableKind | "ConfigMap" | "Event";
 
 /** One object, once: the UID makes a delete or patch miss a namesake that came later. */
 export interface ObjectRef {
@@ -28,6 +28,11 @@ export type KubeEffect =
   | {
       readonly do: "create";
       readonly object: KubeObject & { kind: WritableKind; apiVersion: string };
+      /**
+       * Of a Secret: so many random bytes under each key, as base64 text. They are made when it is sent, so that nothing
+       * that decides, or is told of a decision, ever has them.
+       */
+      readonly randomData?: Readonly<Record<string, number>>;
       readonly why: string;
       /** Announced when the object was really made by this call; `{name}` in the note becomes the object's name. */
       readonly event?: EventSpec;
@@ -77,6 +82,7 @@ export interface EventSpec {
  * The machinery asks, puts the answer into the next observation, and decides again in the same pass.
  */
 export type LiveQuestion =
+  /** Of a Secret, its metadata only. */
   | { readonly ask: "get"; readonly kind: ReadableKind; readonly namespace: string; readonly name: string }
   | {
       readonly ask: "list";

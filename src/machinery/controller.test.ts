@@ -219,6 +219,32 @@ describe("the reconcile loop", () => {
       };
     };
 
+    it("fills a Secret with random text when it is sent, another each time, and asks for no Secret's content", async () => {
+      const SECRETS = "/api/v1/namespaces/default/secrets";
+      const object = { apiVersion: "v1", kind: "Secret" as const, metadata: { namespace: "default", name: "s" } };
+      server
+        .on(`POST ${SECRETS}`, refusal(500, "InternalError"), ok(stored("s", 11), 201))
+        .on(`GET ${SECRETS}/s`, ok(stored("s", 11)));
+      let asked = false;
+      decide = ({ live }) => {
+        if (live.size === 0) return { ask: [{ ask: "get", kind: "Secret", namespace: "default", name: "s" }] };
+        asked = true;
+        if (bodies(`POST ${SECRETS}`).length === 2) return {};
+        return { effects: [{ do: "create", object, randomData: { token: 32 }, why: "a secret" }] };
+      };
+      await start();
+      await clock.advance(1000);
+      expect(asked).toBe(true);
+      const sent = bodies(`POST ${SECRETS}`) as { data: { token: string } }[];
+      expect(sent).toMatchObject([object, object]);
+      const texts = sent.map(({ data }) => Buffer.from(data.token, "base64").toString());
+      expect(texts.map((text) => Buffer.from(text, "base64").length)).toEqual([32, 32]);
+      expect(texts[0]).not.toBe(texts[1]);
+      for (const { headers } of server.made(`GET ${SECRETS}/s`)) {
+        expect(headers?.["accept"]).toContain("as=PartialObjectMetadata");
+      }
+    });
+
     it("makes, removes and hands over, in order, before the status; and tells what was really done", async () => {
       server
         .on(`POST ${CLUSTERS}`, ok(cluster(11, "1"), 201))

@@ -214,7 +214,8 @@ export class Controller<Observed, External extends { do: string; why: string } =
     }
     if (question.ask === "warnings") return this.#warnings(question.namespace, question.reason);
     try {
-      return [await client.get(type, question.namespace, question.name)];
+      const metadataOnly = question.kind === "Secret";
+      return [await client.get(type, question.namespace, question.name, { metadataOnly })];
     } catch (error) {
       if (isNotFound(error)) return [];
       throw error;

@@ -5,6 +5,7 @@
  * caller looks again. After a failed effect the status is not written in this pass, since it is about to be decided anew.
  * Next: freshness.ts remembers each write; controller.ts decides when to look again.
  */
+import { randomBytes } from "node:crypto";
 import type { KubeObject, Stored } from "../api/object.ts";
 import type { Decision, Effect, EventSpec, KubeEffect } from "../domain/decision.ts";
 import type { Events } from "./events.ts";
@@ -148,14 +149,14 @@ async function create(effect: KubeEffect & { do: "create" }, key: string, tools:
   const { object } = effect;
   const type = byKind(object.kind);
   try {
-    const made = await tools.client.create(type, object);
+    const made = await tools.client.create(type, withRandomData(effect));
     tools.freshness.wrote(key, type, made);
     return made.metadata.name;
   } catch (error) {
     if (isUnknownOutcome(error)) tools.freshness.unknown(key, type, object);
     const { namespace, name } = object.metadata;
     if (!isAlreadyExists(error) || !name) throw error;
-    const existing = await tools.client.get(type, namespace, name);
+    const existing = await tools.client.get(type, namespace, name, { metadataOnly: true });
     const kinship = tools.adoptable(existing, object);
     if (kinship === "leftover") throw new Overtaken(`${object.kind} ${name} of an earlier time is still there`);
     if (kinship === "stranger") {
@@ -167,6 +168,14 @@ async function create(effect: KubeEffect & { do: "create" }, key: string, tools:
     tools.freshness.wrote(key, type, existing);
     return undefined;
   }
+}
+
+function withRandomData({ object, randomData }: KubeEffect & { do: "create" }): KubeObject {
+  if (!randomData) return object;
+  // A Secret's data is base64 of what is meant, which here is text that can stand in a variable or a header.
+  const base64 = (bytes: Uint8Array | string) => Buffer.from(bytes).toString("base64");
+  const data = Object.entries(randomData).map(([key, size]) => [key, base64(base64(randomBytes(size)))]);
+  return { ...object, data: Object.fromEntries(data) } as KubeObject;
 }
 
 async function remove(effect: KubeEffect & { do: "delete" }, key: string, tools: Tools): Promise<string | undefined> {

@@ -89,11 +89,11 @@ export class RayCommands {
     const { target } = command;
     switch (command.do) {
       case "submit":
-        return dashboard.submit(target.dashboard, command.request, command.session);
+        return dashboard.submit(target, command.request, command.session);
       case "stop":
-        return dashboard.stop(target.dashboard, target.jobId);
+        return dashboard.stop(target, target.jobId);
       case "forget":
-        return dashboard.forget(target.dashboard, target.jobId);
+        return dashboard.forget(target, target.jobId);
     }
   }
 }

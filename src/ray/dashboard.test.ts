@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Dashboard } from "./dashboard.ts";
 import { type RayRequest, type RayResponse, RayTransportError } from "./transport.ts";
 
-const at = "raysubmit-head-svc.team-a.svc.cluster.local:8265";
+const at = { dashboard: "raysubmit-head-svc.team-a.svc.cluster.local:8265" };
 
 /** A dashboard whose answers are given by path; a path without one gets 404 as aiohttp says it. */
 function dashboard(answers: Record<string, RayResponse | Error>, mayAct = () => true) {

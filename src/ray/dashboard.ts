@@ -5,7 +5,7 @@
  * anything but 2xx and 404, whatever its body; a body that cannot be read; a 404 that did not come from Ray.
  * May not: remember, retry or pace. poller.ts asks again, commands.ts carries out.
  */
-import type { JobAnswer, RayJobInfo, RayJobStatus, SubmitRequest } from "../domain/rayjob/ray.ts";
+import type { JobAnswer, RayAddress, RayJobInfo, RayJobStatus, SubmitRequest } from "../domain/rayjob/ray.ts";
 import { type RayResponse, type RayTransport, RayTransportError } from "./transport.ts";
 
 export interface DashboardOptions {
@@ -35,8 +35,8 @@ export class Dashboard {
   }
 
   /** `GET /api/jobs/{id}`: never rejects, since "no answer" is an answer to decide with. */
-  async job(dashboard: string, jobId: string): Promise<JobAnswer> {
-    const response = await this.#ask(dashboard, `/api/jobs/${encodeURIComponent(jobId)}`);
+  async job(at: RayAddress, jobId: string): Promise<JobAnswer> {
+    const response = await this.#ask(at, `/api/jobs/${encodeURIComponent(jobId)}`);
     if (typeof response === "string") return { kind: "none", error: response };
     if (isRaysNotFound(response)) return { kind: "notFound" };
     if (!isSuccess(response)) return { kind: "none", error: describe(response) };
@@ -48,8 +48,8 @@ export class Dashboard {
    * `GET /api/jobs/`: the jobs Ray lists, by submission id. A job that is not in it is not thereby "not found":
    * Ray gathers the list entry by entry, so ask for it by its id. A string says why there is no answer.
    */
-  async jobs(dashboard: string): Promise<ReadonlyMap<string, RayJobInfo> | string> {
-    const response = await this.#ask(dashboard, "/api/jobs/");
+  async jobs(at: RayAddress): Promise<ReadonlyMap<string, RayJobInfo> | string> {
+    const response = await this.#ask(at, "/api/jobs/");
     if (typeof response === "string") return response;
     const list = isSuccess(response) ? parse(response.body) : undefined;
     if (!Array.isArray(list)) return describe(response);
@@ -63,8 +63,8 @@ export class Dashboard {
   }
 
   /** `session_name` of `GET /api/version`; undefined when it was not learnt. */
-  async session(dashboard: string): Promise<string | undefined> {
-    const response = await this.#ask(dashboard, "/api/version");
+  async session(at: RayAddress): Promise<string | undefined> {
+    const response = await this.#ask(at, "/api/version");
     if (typeof response === "string" || !isSuccess(response)) return undefined;
     const body = parse(response.body);
     const session = isObject(body) ? body["session_name"] : undefined;
@@ -72,8 +72,8 @@ export class Dashboard {
   }
 
   /** `GET /nodes`: every node of this session, the dead ones too. `nocache`, because Ray caches this page for any time. */
-  async nodes(dashboard: string): Promise<NodeStates | undefined> {
-    const response = await this.#ask(dashboard, "/nodes?view=summary&nocache=1");
+  async nodes(at: RayAddress): Promise<NodeStates | undefined> {
+    const response = await this.#ask(at, "/nodes?view=summary&nocache=1");
     if (typeof response === "string" || !isSuccess(response)) return undefined;
     const body = parse(response.body) as { data?: { summary?: unknown } } | undefined;
     const summary = body?.data?.summary;
@@ -90,14 +90,14 @@ export class Dashboard {
    * Submits, having made sure immediately before that this is still the record's session. A POST cannot be made
    * conditional on the session, so a head that restarts between the two requests may yet be given the job.
    */
-  async submit(dashboard: string, request: SubmitRequest, session: string): Promise<CommandResult> {
-    const now = await this.session(dashboard);
+  async submit(at: RayAddress, request: SubmitRequest, session: string): Promise<CommandResult> {
+    const now = await this.session(at);
     if (now === undefined)
       return { result: "refused", message: "Ray did not say which session it is; nothing was sent." };
     if (now !== session) {
       return { result: "refused", message: `Ray is in session ${now}, not in ${session}; nothing was sent.` };
     }
-    return this.#command(dashboard, "POST", "/api/jobs/", JSON.stringify(request), (response) => {
+    return this.#command(at, "POST", "/api/jobs/", JSON.stringify(request), (response) => {
       // A repeated POST whose first answer was lost. Ray keeps the ids of one session apart, so it is our own job.
       if (response.body.includes("Please use a different submission_id")) {
         return { result: "done", message: "Ray knows this submission id already." };
@@ -107,17 +107,17 @@ export class Dashboard {
   }
 
   /** Asks Ray to stop the job. Done means that Ray has taken note; ask for the job to see it end. */
-  stop(dashboard: string, jobId: string): Promise<CommandResult> {
-    return this.#command(dashboard, "POST", `/api/jobs/${encodeURIComponent(jobId)}/stop`, undefined, goneIsDone);
+  stop(at: RayAddress, jobId: string): Promise<CommandResult> {
+    return this.#command(at, "POST", `/api/jobs/${encodeURIComponent(jobId)}/stop`, undefined, goneIsDone);
   }
 
   /** Deletes Ray's record of a job that has ended, so that its id may be used again. */
-  forget(dashboard: string, jobId: string): Promise<CommandResult> {
-    return this.#command(dashboard, "DELETE", `/api/jobs/${encodeURIComponent(jobId)}`, undefined, goneIsDone);
+  forget(at: RayAddress, jobId: string): Promise<CommandResult> {
+    return this.#command(at, "DELETE", `/api/jobs/${encodeURIComponent(jobId)}`, undefined, goneIsDone);
   }
 
   async #command(
-    dashboard: string,
+    at: RayAddress,
     method: "POST" | "DELETE",
     path: string,
     body: string | undefined,
@@ -128,8 +128,8 @@ export class Dashboard {
     }
     try {
       const response = await this.#options.transport.request({
+        ...place(at),
         method,
-        dashboard,
         path,
         headers: { "content-type": "application/json" },
         body,
@@ -151,11 +151,11 @@ export class Dashboard {
   }
 
   /** The response, or in words why there is none. */
-  async #ask(dashboard: string, path: string): Promise<RayResponse | string> {
+  async #ask(at: RayAddress, path: string): Promise<RayResponse | string> {
     try {
       return await this.#options.transport.request({
+        ...place(at),
         method: "GET",
-        dashboard,
         path,
         timeout: this.#options.askTimeout,
       });
@@ -164,6 +164,8 @@ export class Dashboard {
     }
   }
 }
+
+const place = ({ dashboard, token }: RayAddress): RayAddress => ({ dashboard, ...(token && { token }) });
 
 const isSuccess = ({ status }: RayResponse): boolean => status >= 200 && status < 300;
 
@@ -209,11 +211,11 @@ function parse(text: string): unknown {
 }
 
 /** A traceback's last line is what a user can act on. */
-function describe({ status, body }: RayResponse): string {
+function describe({ status, body, remedy }: RayResponse): string {
   // The head quotes the agent's traceback and ends it with a full stop on a line of its own.
   const lines = body.split("\n").filter((line) => /\w/.test(line));
   const text = lines[0]?.startsWith("Traceback") ? lines.at(-1)! : body;
-  return `HTTP ${status}: ${cut(text)}`;
+  return `HTTP ${status}: ${cut(text)}${remedy ? `. ${remedy}` : ""}`;
 }
 
 const cut = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text.trim());

@@ -8,7 +8,7 @@
  * Memory only: after a restart every answer is asked for anew.
  * Next: pace.ts for when, dashboard.ts for what counts as an answer.
  */
-import type { RayAnswer, RayInterest, RayTarget } from "../domain/rayjob/ray.ts";
+import type { RayAddress, RayAnswer, RayInterest, RayTarget } from "../domain/rayjob/ray.ts";
 import { type Cancel, type Clock, sleep } from "../machinery/clock.ts";
 import { RateLimit } from "../machinery/rateLimit.ts";
 import type { Dashboard, NodeStates } from "./dashboard.ts";
@@ -46,6 +46,8 @@ interface Watched {
 /** One dashboard and its jobs. */
 interface Head {
   readonly address: string;
+  /** As the last of its jobs has it. */
+  at: RayAddress;
   readonly jobs: Map<string, Watched>;
   busy: boolean;
   rounds: number;
@@ -80,6 +82,7 @@ export class Poller {
     if (known && sameTarget(known.interest.target, target)) {
       const isNews = interest.occasion !== undefined && interest.occasion !== known.interest.occasion;
       known.interest = interest;
+      this.#placed.get(target.uid)!.at = target;
       known.interval = Math.min(known.interval, LONGEST[interest.pace]);
       known.dueAt = Math.min(known.dueAt, this.#freshAt(known) ?? this.#options.clock.now() + known.interval);
       if (isNews) {
@@ -91,7 +94,7 @@ export class Poller {
       return;
     }
     this.forget(target.uid);
-    const head = this.#head(target.dashboard);
+    const head = this.#head(target);
     const now = this.#options.clock.now();
     head.jobs.set(target.uid, { interest, interval: FIRST_INTERVAL, dueAt: now, occasionAt: now });
     this.#placed.set(target.uid, head);
@@ -132,10 +135,12 @@ export class Poller {
     for (const uid of [...this.#placed.keys()]) this.forget(uid);
   }
 
-  #head(address: string): Head {
+  #head(at: RayAddress): Head {
+    const { dashboard: address } = at;
     let head = this.#heads.get(address);
-    if (!head) {
-      head = { address, jobs: new Map(), busy: false, rounds: 0, askedAt: Number.NEGATIVE_INFINITY };
+    if (head) head.at = at;
+    else {
+      head = { address, at, jobs: new Map(), busy: false, rounds: 0, askedAt: Number.NEGATIVE_INFINITY };
       this.#heads.set(address, head);
     }
     return head;
@@ -195,10 +200,10 @@ export class Poller {
     head.askedAt = requestedAt;
     head.rounds++;
 
-    const jobs = await (byId ? this.#askEach(head.address, asked) : this.#askAll(head.address, asked));
+    const jobs = await (byId ? this.#askEach(head.at, asked) : this.#askAll(head.at, asked));
     const heard = [...jobs.values()].some((job) => job.kind !== "none");
     // After the jobs, so that "not found" and this session belong together.
-    const session = heard ? await dashboard.session(head.address) : undefined;
+    const session = heard ? await dashboard.session(head.at) : undefined;
     await this.#lookAtNodes(head, asked, jobs, session, requestedAt);
 
     for (const watched of asked) {
@@ -225,19 +230,19 @@ export class Poller {
     return due.length > ASK_BY_ID ? live : due;
   }
 
-  async #askEach(address: string, asked: readonly Watched[]): Promise<Map<Watched, RayAnswer["job"]>> {
+  async #askEach(at: RayAddress, asked: readonly Watched[]): Promise<Map<Watched, RayAnswer["job"]>> {
     return new Map(
       await Promise.all(
         asked.map(async (watched) => {
-          const answer = await this.#options.dashboard.job(address, watched.interest.target.jobId);
+          const answer = await this.#options.dashboard.job(at, watched.interest.target.jobId);
           return [watched, answer] as const;
         }),
       ),
     );
   }
 
-  async #askAll(address: string, asked: readonly Watched[]): Promise<Map<Watched, RayAnswer["job"]>> {
-    const listed = await this.#options.dashboard.jobs(address);
+  async #askAll(at: RayAddress, asked: readonly Watched[]): Promise<Map<Watched, RayAnswer["job"]>> {
+    const listed = await this.#options.dashboard.jobs(at);
     const answers = new Map<Watched, RayAnswer["job"]>();
     const missing: Watched[] = [];
     for (const watched of asked) {
@@ -253,7 +258,7 @@ export class Poller {
     for (let start = 0; start < missing.length; start += ASK_BY_ID) {
       const some = missing.slice(start, start + ASK_BY_ID);
       await this.#room(some.length);
-      for (const [watched, answer] of await this.#askEach(address, some)) answers.set(watched, answer);
+      for (const [watched, answer] of await this.#askEach(at, some)) answers.set(watched, answer);
     }
     return answers;
   }
@@ -278,7 +283,7 @@ export class Poller {
     if (!needed) return;
     await this.#room(1);
     const askedAt = this.#options.clock.now();
-    const states = await this.#options.dashboard.nodes(head.address);
+    const states = await this.#options.dashboard.nodes(head.at);
     head.nodes = states && { askedAt, session, states };
   }
 

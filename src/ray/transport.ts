@@ -4,6 +4,7 @@
  * Everything above (dashboard.ts, poller.ts, commands.ts) is the same whether this is HTTP to a dashboard (http.ts), a
  * request through the API server's proxy (proxy.ts), or a fake Ray in a test.
  */
+import type { SecretRef } from "../domain/rayjob/ray.ts";
 
 export interface RayRequest {
   readonly method: "GET" | "POST" | "DELETE";
@@ -11,6 +12,8 @@ export interface RayRequest {
   readonly dashboard: string;
   /** Absolute path, segments already percent-encoded; may carry a query. */
   readonly path: string;
+  /** Whose token goes along; tokens.ts puts it into the headers. */
+  readonly token?: SecretRef;
   /** Lower-case names. */
   readonly headers?: Readonly<Record<string, string>>;
   /** The body as it goes out. */
@@ -22,6 +25,8 @@ export interface RayRequest {
 export interface RayResponse {
   readonly status: number;
   readonly body: string;
+  /** What is known about a refusal beyond Ray's own words: a sentence that tells what to do. */
+  readonly remedy?: string;
 }
 
 export interface RayTransport {

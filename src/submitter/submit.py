@@ -2,6 +2,7 @@
 
 Everything comes as data, in environment variables:
   RAY_DASHBOARD_ADDRESS   host:port of the dashboard
+  RAY_AUTH_TOKEN          the token that Ray wants, if it wants one; Ray's SDK reads it itself
   RAYKEEPER_SUBMIT        JSON: Ray's own submission request, and the session it is meant for;
                           longer ones go on in RAYKEEPER_SUBMIT_1, _2, ...
 
@@ -50,21 +51,29 @@ class Refused(Exception):
 class Ray:
     """What is asked of the dashboard beside the SDK: plain requests that always end."""
 
-    def __init__(self, address):
+    def __init__(self, address, token=""):
         self.address = address
+        self.headers = {"Authorization": "Bearer " + token} if token else {}
 
     def _get(self, path):
         """(status, parsed body); 404 is an answer, everything else but 2xx is none."""
+        asked = urllib.request.Request(self.address + path, headers=self.headers)
         try:
-            with urllib.request.urlopen(self.address + path, timeout=HTTP_TIMEOUT) as answer:
+            with urllib.request.urlopen(asked, timeout=HTTP_TIMEOUT) as answer:
                 return answer.status, json.loads(answer.read().decode("utf-8"))
         except urllib.error.HTTPError as error:
             with error:
                 if error.code == 404:
                     return 404, None
-            raise NoAnswer("GET %s: HTTP %d" % (path, error.code))
+            raise NoAnswer("GET %s: HTTP %d%s" % (path, error.code, self._why(error.code)))
         except (OSError, ValueError) as error:
             raise NoAnswer("GET %s: %s" % (path, error))
+
+    def _why(self, code):
+        """What is behind a refusal, as far as can be told from here."""
+        if code == 401 and not self.headers:
+            return ", Ray wants a token and RAY_AUTH_TOKEN is not set"
+        return ", Ray does not take the token in RAY_AUTH_TOKEN" if code in (401, 403) and self.headers else ""
 
     def status(self, job_id):
         """Ray's status of the job; None when Ray does not know it."""
@@ -256,7 +265,9 @@ def main():
     # Either would override the address that the SDK is given.
     for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
         os.environ.pop(name, None)
-    code = Submitter(request, session, Ray(address), connect).run()
+    # Ray's SDK cuts it in the same way.
+    token = os.environ.get("RAY_AUTH_TOKEN", "").strip()
+    code = Submitter(request, session, Ray(address, token), connect).run()
     sys.stdout.flush()
     # Threads of a request that hangs would keep the process.
     os._exit(code)

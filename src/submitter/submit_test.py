@@ -147,8 +147,10 @@ class Following(unittest.TestCase):
 
 class Dashboard(http.server.BaseHTTPRequestHandler):
     replies = {}
+    shown = []
 
     def do_GET(self):
+        self.shown.append(self.headers.get("authorization"))
         code, body = self.replies[self.path]
         self.send_response(code)
         self.end_headers()
@@ -183,6 +185,26 @@ class Asking(unittest.TestCase):
             Dashboard.replies = {"/api/jobs/a": reply}
             with self.assertRaises(submit.NoAnswer):
                 self.ray.status("a")
+
+    def test_a_token_is_shown_with_every_question(self):
+        Dashboard.replies = {"/api/jobs/a": (200, b'{"status": "RUNNING"}'), "/api/version": (200, b'{"session_name": "s"}')}
+        Dashboard.shown = []
+        self.ray.status("a")
+        ray = submit.Ray(self.ray.address, "sesame")
+        ray.status("a")
+        ray.session()
+        self.assertEqual(Dashboard.shown, [None, "Bearer sesame", "Bearer sesame"])
+
+    def test_a_refusal_says_what_is_wrong_with_the_token_and_not_the_token(self):
+        for code, token, words in (
+            (401, "", "Ray wants a token and RAY_AUTH_TOKEN is not set"),
+            (403, "sesame", "Ray does not take the token in RAY_AUTH_TOKEN"),
+        ):
+            Dashboard.replies = {"/api/jobs/a": (code, b"no")}
+            with self.assertRaises(submit.NoAnswer) as refused:
+                submit.Ray(self.ray.address, token).status("a")
+            self.assertIn(words, str(refused.exception))
+            self.assertNotIn("sesame", str(refused.exception))
 
     def test_nobody_there_is_no_answer(self):
         with self.assertRaises(submit.NoAnswer):

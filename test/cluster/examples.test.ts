@@ -36,6 +36,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "rayjob.yaml": { code: 0, prints: /4 tasks on 2 workers/, status: succeeded },
   "rayjob-http.yaml": { code: 0, prints: SQUARES, status: succeeded },
   "rayjob-sidecar.yaml": { code: 0, prints: SQUARES, status: succeeded },
+  "rayjob-token.yaml": { code: 0, prints: /without the token: 401\n.*squares: \[0, 1, 4, 9, 16\]/s, status: succeeded },
   "rayjob-submitter.yaml": { code: 0, prints: SQUARES, status: succeeded },
   "rayjob-selected-cluster.yaml": {
     code: 0,

@@ -6,14 +6,14 @@
  * runs programs in Pods (test/sim/world.ts) is told when containers start and end.
  * May not: use real time.
  */
-import type { ContainerState, Pod, PodStatus } from "../../src/api/kubernetes.ts";
+import type { ContainerState, Pod, PodStatus, Secret } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
 import { toWire } from "../../src/domain/time.ts";
 import type { Clock } from "../../src/machinery/clock.ts";
 import { KubeClient } from "../../src/machinery/kube/client.ts";
 import { isConflict, isNotFound } from "../../src/machinery/kube/errors.ts";
 import { Informer } from "../../src/machinery/kube/informer.ts";
-import { pods } from "../../src/machinery/kube/resources.ts";
+import { pods, secrets } from "../../src/machinery/kube/resources.ts";
 import type { Transport } from "../../src/machinery/kube/transport.ts";
 
 /** What becomes of a Pod. Milliseconds; `Infinity` never. */
@@ -62,6 +62,8 @@ const EVICTION = 300_000;
 
 interface Run {
   pod: Stored<Pod>;
+  /** As its containers see it, where that is another. */
+  inside?: Stored<Pod>;
   readonly behaviour: PodBehaviour;
   phase: "pending" | "running" | "ended" | "gone";
   terminating: boolean;
@@ -78,6 +80,9 @@ interface Own {
   readonly lastState?: ContainerState;
   readonly restartCount: number;
 }
+
+/** Until kubelet looks again for a Secret that was not there. */
+const SECRET_AGAIN = 1000;
 
 /** kubelet's back-off grows from here; one figure is enough for a model. */
 const RESTART_DELAY = 1000;
@@ -159,7 +164,7 @@ export class FakeKubelet {
   ): Promise<void> {
     const state = { running: { startedAt: toWire(this.#options.clock.now()) } };
     run.own.set(name, { state, lastState: ended, restartCount: restartCount + 1 });
-    this.#options.onContainer?.(run.pod, name, "started");
+    this.#options.onContainer?.(run.inside ?? run.pod, name, "started");
     await this.#write(run, {
       conditions: this.#conditions(run, this.#isReady(run)),
       containerStatuses: this.#containers(run, this.#runningState(run), this.#isReady(run)),
@@ -183,7 +188,7 @@ export class FakeKubelet {
     this.#options.onEnded?.(run.pod);
     const before = this.#terminated(run, end);
     run.startedAt = this.#options.clock.now();
-    this.#options.onRunning?.(run.pod);
+    this.#options.onRunning?.(run.inside ?? run.pod);
     await this.#write(run, {
       conditions: this.#conditions(run, false, "ContainersNotReady"),
       containerStatuses: this.#containers(run, this.#runningState(run), false, before),
@@ -268,10 +273,16 @@ export class FakeKubelet {
   }
 
   async #beRunning(run: Run): Promise<void> {
+    if (namesSecrets(run.pod)) {
+      const told = await this.#withSecrets(run.pod);
+      if (run.phase !== "pending" || run.terminating) return;
+      if (typeof told === "string") return this.#lackSecret(run, told);
+      run.inside = told;
+    }
     run.startedAt = this.#options.clock.now();
     if (run.behaviour.dies) return this.#die(run, run.behaviour.dies);
     run.phase = "running";
-    this.#options.onRunning?.(run.pod);
+    this.#options.onRunning?.(run.inside ?? run.pod);
     await this.#write(run, {
       phase: "Running",
       podIP: `10.0.0.${++this.#addresses}`,
@@ -280,6 +291,35 @@ export class FakeKubelet {
       containerStatuses: this.#containers(run, this.#runningState(run), false),
     });
     this.#after(run.behaviour.ready, run, "running", () => this.#beReady(run));
+  }
+
+  /** kubelet looks again and again. */
+  async #lackSecret(run: Run, message: string): Promise<void> {
+    const waiting: ContainerState = { waiting: { reason: "CreateContainerConfigError", message } };
+    const known = run.pod.status?.containerStatuses?.[0]?.state?.waiting?.message;
+    if (known !== message) {
+      await this.#write(run, {
+        conditions: this.#conditions(run, false, "ContainersNotReady"),
+        containerStatuses: this.#containers(run, waiting, false),
+      });
+    }
+    this.#after(SECRET_AGAIN, run, "pending", () => this.#beRunning(run));
+  }
+
+  /** The Pod as its containers see it, variables out of Secrets put in; or which one is missing, in kubelet's words. */
+  async #withSecrets(pod: Stored<Pod>): Promise<Stored<Pod> | string> {
+    const { namespace } = pod.metadata;
+    const seen = structuredClone(pod);
+    for (const variable of seen.spec!.containers.flatMap(({ env = [] }) => env)) {
+      const { name = "", key } = variable.valueFrom?.secretKeyRef ?? {};
+      if (key === undefined) continue;
+      const secret = await this.#client.get<Secret>(secrets, namespace, name).catch(ignoreGone);
+      if (!secret) return `secret "${name}" not found`;
+      const value = secret.data?.[key];
+      if (value === undefined) return `couldn't find key ${key} in Secret ${namespace}/${name}`;
+      variable.value = Buffer.from(value, "base64").toString();
+    }
+    return seen;
   }
 
   async #die(run: Run, end: NonNullable<PodBehaviour["dies"]>): Promise<void> {
@@ -390,6 +430,9 @@ export class FakeKubelet {
     }
   }
 }
+
+const namesSecrets = ({ spec }: Pod): boolean =>
+  spec?.containers.some(({ env }) => env?.some(({ valueFrom }) => valueFrom?.secretKeyRef)) ?? false;
 
 function ignoreGone(error: unknown): undefined {
   if (isNotFound(error) || isConflict(error)) return undefined;

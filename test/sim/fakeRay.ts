@@ -46,6 +46,8 @@ export class FakeHead {
   /** Hex node id to state; the first is the head's own. */
   readonly nodes = new Map<string, "ALIVE" | "DEAD">();
   mood: Mood = "well";
+  /** What every request must show. */
+  token: string | undefined;
   alive = true;
   /** Every POST of a job that Ray accepted, in order. */
   readonly submissions: string[] = [];
@@ -186,7 +188,7 @@ export class FakeRay implements RayTransport {
     const head = this.at(request.dashboard);
     if (mood === "refuse" || !head) throw new RayTransportError("connection refused", { maybeSent: false });
     if (typeof mood === "number") return { status: mood, body: `{"status":"FAILED","message":"from a proxy"}` };
-    return this.#answer(head, request);
+    return refusal(head, request) ?? this.#answer(head, request);
   }
 
   #answer(head: FakeHead, { method, path, body }: RayRequest): RayResponse {
@@ -221,6 +223,15 @@ export class FakeRay implements RayTransport {
     }
     return json(toJson(job));
   }
+}
+
+/** Ray's middleware, in its words. */
+function refusal({ token }: FakeHead, { headers }: RayRequest): RayResponse | undefined {
+  const shown = headers?.["authorization"] ?? headers?.["x-ray-authorization"];
+  if (token === undefined || shown === `Bearer ${token}`) return undefined;
+  return shown === undefined
+    ? { status: 401, body: "Unauthorized: Missing authentication token" }
+    : { status: 403, body: "Forbidden: Invalid authentication token" };
 }
 
 const toJson = (job: FakeJob) => ({

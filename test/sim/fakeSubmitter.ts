@@ -6,7 +6,7 @@
  */
 import type { Pod } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
-import { isTerminal, type SubmitRequest } from "../../src/domain/rayjob/ray.ts";
+import { isTerminal, type RayAddress, type SubmitRequest } from "../../src/domain/rayjob/ray.ts";
 import { type Clock, sleep } from "../../src/machinery/clock.ts";
 import { Dashboard } from "../../src/ray/dashboard.ts";
 import type { RayTransport } from "../../src/ray/transport.ts";
@@ -37,7 +37,7 @@ export async function runSubmitter(
   script: SubmitterScript,
   { clock, ray, signal }: { clock: Clock; ray: RayTransport; signal: AbortSignal },
 ): Promise<ContainerEnd> {
-  const { dashboard: at, request, session: meantFor } = instructions(pod);
+  const { at, request, session: meantFor } = instructions(pod);
   const dashboard = new Dashboard({ transport: ray, askTimeout: 5000, commandTimeout: 15_000 });
   await sleep(clock, script.boot, signal);
   if (script.failsEarly) return { exitCode: 1 };
@@ -95,7 +95,7 @@ export async function runOwnCommand(
   }
   const asked = new Dashboard({ transport: ray, askTimeout: 5000, commandTimeout: 15_000 });
   for (; ; await sleep(clock, 1000, signal)) {
-    const job = await asked.job(dashboard, id);
+    const job = await asked.job({ dashboard }, id);
     signal.throwIfAborted();
     if (job.kind !== "known") return { exitCode: 1 };
     if (isTerminal(job.info.status)) return { exitCode: job.info.status === "FAILED" ? 1 : 0 };
@@ -103,11 +103,11 @@ export async function runOwnCommand(
 }
 
 /** A sidecar is told no session: it takes its own head's. */
-function instructions(pod: Stored<Pod>): { dashboard: string; request: SubmitRequest; session?: string } {
+function instructions(pod: Stored<Pod>): { at: RayAddress; request: SubmitRequest; session?: string } {
   const container = pod.spec?.containers.find(({ env }) => env?.some(({ name }) => name === "RAYKEEPER_SUBMIT"));
   const env = new Map((container?.env ?? []).map(({ name, value = "" }) => [name, value.replaceAll("$$", "$")]));
   let text = env.get("RAYKEEPER_SUBMIT") ?? "";
   for (let part = 1; env.has(`RAYKEEPER_SUBMIT_${part}`); part++) text += env.get(`RAYKEEPER_SUBMIT_${part}`);
   const { session, ...request } = JSON.parse(text) as SubmitRequest & { session?: string };
-  return { dashboard: env.get("RAY_DASHBOARD_ADDRESS")!.replace(/^https?:\/\//, ""), request, session };
+  return { at: { dashboard: env.get("RAY_DASHBOARD_ADDRESS")!.replace(/^https?:\/\//, "") }, request, session };
 }

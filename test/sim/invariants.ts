@@ -42,6 +42,7 @@ export class Invariants {
         this.#rayJob(object as unknown as Stored<RayJob>, old as Stored<RayJob> | undefined);
       }
       if (object.kind === "Pod" && type === "ADDED") this.#pod(object);
+      if (object.kind === "Secret" && type === "ADDED") this.#secret(object);
     });
   }
 
@@ -109,6 +110,15 @@ export class Invariants {
     if (job && attempt > (job.status?.executionAttempt ?? -1)) {
       this.#violated(`Pod ${name} was made for attempt ${attempt} before that was journalled`);
     }
+  }
+
+  /** The Pods of a cluster know its token by the Secret's name: another one would divide them. */
+  #secret({ metadata: { name, ownerReferences } }: Stored): void {
+    const cluster = ownerReferences?.find(({ controller, kind }) => controller && kind === "RayCluster");
+    if (!cluster) return;
+    const pods = this.#kube.storage.all("pods") as unknown as readonly Stored[];
+    const own = pods.filter(({ metadata }) => metadata.ownerReferences?.some(({ uid }) => uid === cluster.uid));
+    if (own.length > 0) this.#violated(`Secret ${name} was made with a token that ${own.length} Pods do not know`);
   }
 
   #violated(what: string): void {

@@ -6,7 +6,7 @@
  * nothing of each other; they meet here.
  */
 import { crds } from "../../src/api/crds.ts";
-import type { Pod, Service } from "../../src/api/kubernetes.ts";
+import type { Container, Pod, Service } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
@@ -237,6 +237,7 @@ export class World {
         this.clock.after(this.#scripts.dashboard ?? 500, () => {
           if (!this.kubelet.running.some((running) => running.metadata.uid === uid)) return;
           const head = this.ray.start(uid);
+          head.token = tokenOf(pod.spec?.containers[0]);
           for (const worker of this.#workersOf(labels[LABEL.cluster])) head.nodes.set(nodeId(worker), "ALIVE");
         });
         if (hasSidecar(pod)) this.#submit(pod);
@@ -280,7 +281,11 @@ export class World {
     const sidecar = hasSidecar(pod);
     // Within a Pod the dashboard's address is the same in all: it is this Pod's that is meant.
     const ray: RayTransport = {
-      request: (request) => this.ray.request(sidecar ? { ...request, dashboard: `${POD_ITSELF}${uid}` } : request),
+      request: (request) => {
+        const token = tokenOf(submitterOf(pod));
+        const headers = { ...request.headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
+        return this.ray.request({ ...request, headers, ...(sidecar && { dashboard: `${POD_ITSELF}${uid}` }) });
+      },
     };
     const run = hasOwnCommand(pod) ? runOwnCommand : runSubmitter;
     run(pod, script, { clock: this.clock, ray, signal: gone.signal }).then(
@@ -319,6 +324,15 @@ export class World {
 }
 
 const POD_ITSELF = "pod:";
+
+/** What Ray in a container is told to show, and to want. */
+function tokenOf({ env = [] }: Pick<Container, "env"> = {}): string | undefined {
+  const value = (called: string) => env.find(({ name }) => name === called)?.value;
+  return value("RAY_AUTH_MODE") === "token" ? value("RAY_AUTH_TOKEN")?.trim() : undefined;
+}
+
+const submitterOf = ({ spec }: Pod): Container | undefined =>
+  spec?.containers.find(({ name }) => name === SUBMITTER_CONTAINER) ?? spec?.containers[0];
 
 const hasSidecar = ({ metadata, spec }: Stored<Pod>): boolean =>
   metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head &&

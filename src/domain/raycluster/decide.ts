@@ -11,6 +11,7 @@ import type { RayCluster } from "../../api/raycluster.ts";
 import { type Decision, type EventSpec, type KubeEffect, type LiveQuestion, questionKey } from "../decision.ts";
 import { earliest, type Instant, seconds } from "../time.ts";
 import { inOneText, sentence, type Violation } from "../validation.ts";
+import { type TokenStep, tokenQuestion, tokenStep } from "./authSecret.ts";
 import { deleteAllPods, deletePod } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
 import { keepsLostHead, planHead } from "./head.ts";
@@ -61,13 +62,16 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   }
 
   const { namespace = "", name, uid } = cluster.metadata;
+  const aboutToken = plan.creates.length > 0 ? tokenQuestion(cluster) : undefined;
   const questions: readonly LiveQuestion[] = [
     { ask: "list", kind: "Pod", namespace, labels: { [LABEL.cluster]: name } },
     { ask: "get", kind: "RayCluster", namespace, name },
+    ...(aboutToken ? [aboutToken] : []),
   ];
   const [live, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
   const needsLive = plan.creates.length > 0 || suspend?.needsLiveAbsence === true;
-  if (needsLive && !(live && clusters)) return { summary: step.summary, effects: [], events: [], ask: questions };
+  const isAsked = questions.every((question) => observed.live.has(questionKey(question)));
+  if (needsLive && !isAsked) return { summary: step.summary, effects: [], events: [], ask: questions };
   // Another operator may have written down a head that is gone by now.
   if (
     needsLive &&
@@ -87,20 +91,25 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   const behind = unseen.some((pod) => suspend !== undefined || pod.metadata.labels?.[LABEL.nodeType] !== undefined);
   const phase: SuspendPhase = suspend === undefined ? "running" : behind ? "suspending" : suspend.next;
 
+  const secret = plan.creates.length > 0 && !behind ? tokenStep(observed, live!, now) : undefined;
   const effects = [
+    ...(secret?.make ? [secret.make] : []),
     ...plan.others,
     ...plan.deletes,
     ...(suspend && behind ? deleteAllPods(cluster, unseen.filter((pod) => !isTerminating(pod)) as Stored[]) : []),
-    ...(behind ? [] : plan.creates.slice(0, MOST_CREATES)),
+    ...(behind || secret ? [] : plan.creates.slice(0, MOST_CREATES)),
   ];
-  const { status, wakeAt: reportAt } = nextStatus(observed, pods, phase, invalid, now);
+  const told = secret?.trouble ? { ...observed, refused: [secret.trouble] } : observed;
+  const { status, wakeAt: reportAt } = nextStatus(told, pods, phase, invalid, now);
   const lagAt = behind ? now + CACHE_LAG : undefined;
-  const wakeAt = earliest(plan.wakeAt, reportAt, nextStuckAt(pods, now), volumes.wakeAt, lagAt);
-  const rest = { summary: step.summary, events: invalidEvents(cluster, violations, invalid), wakeAt };
+  const wakeAt = earliest(plan.wakeAt, reportAt, nextStuckAt(pods, now), volumes.wakeAt, lagAt, secret?.wakeAt);
+  const summary = secret?.summary ?? step.summary;
+  const rest = { summary, events: invalidEvents(cluster, violations, invalid), wakeAt };
 
   // A refusal is reported before the same is tried again: the status of a pass that fails is not written.
   if (status && observed.refused?.length) return { ...rest, effects: [], status };
-  return effects.length > 0 && !mayReport(cluster, effects) ? { ...rest, effects } : { ...rest, effects, status };
+  if (effects.length > 0 && !mayReport(cluster, effects)) return { ...rest, effects };
+  return { ...rest, effects, status, events: [...rest.events, ...(status ? tokenEvents(cluster, secret) : [])] };
 }
 
 interface Step {
@@ -197,6 +206,14 @@ function patchJournal(cluster: ObservedRayCluster["cluster"], journal: FailureJo
 function mayReport(cluster: RayCluster, effects: readonly KubeEffect[]): boolean {
   const changesCluster = effects.some((effect) => effect.do === "patch" && effect.ref.kind === "RayCluster");
   return !changesCluster && (cluster.status?.conditions?.length ?? 0) > 0;
+}
+
+/** Once for each new text: the condition that goes out with it says the same. */
+function tokenEvents({ status }: RayCluster, step: TokenStep | undefined): EventSpec[] {
+  if (!step?.trouble) return [];
+  const { reason, message: note } = step.trouble;
+  const isKnown = status?.conditions?.some(({ type, message }) => type === "ReplicaFailure" && message === note);
+  return isKnown ? [] : [{ type: "Warning", reason, action: "Create", note }];
 }
 
 /** Once for each new text, not once for each pass. */

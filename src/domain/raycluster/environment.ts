@@ -9,6 +9,7 @@ import type { Container, EnvVar } from "../../api/kubernetes.ts";
 import { LABEL } from "../../api/labels.ts";
 import type { RayCluster } from "../../api/raycluster.ts";
 import type { Settings } from "../settings.ts";
+import { tokenVariables } from "./auth.ts";
 import { gcsPort, headServiceFQDN } from "./names.ts";
 
 type NodeType = "head" | "worker";
@@ -37,13 +38,14 @@ export function rayEnvironment(
     { on: "head", always: true, entry: { name: "RAY_USAGE_STATS_EXTRA_TAGS", value: usageTags(cluster, settings) } },
     { always: false, entry: { name: "RAY_DASHBOARD_ENABLE_K8S_DISK_USAGE", value: "1" } },
   ];
-  const own = new Set(container.env?.map((entry) => entry.name));
+  const auth = tokenVariables(cluster, container);
+  const own = new Set([...(container.env ?? []), ...auth].map((entry) => entry.name));
   const defaults = containerEnv.filter((entry) => !own.has(entry.name));
   for (const { name } of defaults) own.add(name);
   const added = rows
     .filter(({ on, always, entry }) => (on === undefined || on === nodeType) && (always || !own.has(entry.name)))
     .map(({ entry }) => entry);
-  return [...defaults, ...added];
+  return [...auth, ...defaults, ...added];
 }
 
 /** Where the head is, for workers and for init containers of every node. */

@@ -12,6 +12,7 @@ import { addQuantities, formatQuantity, parseQuantity, type Quantity, scaleQuant
 import type { RayCluster, RayClusterState, RayClusterStatus, WorkerGroupSpec } from "../../api/raycluster.ts";
 import { sameButForNumbers, wordsStand } from "../rewording.ts";
 import { type Duration, fromWire, type Instant, minutes, seconds, since, toWire } from "../time.ts";
+import { SECRET_GONE, SECRET_REFUSED } from "./authSecret.ts";
 import { podProblem, STARTING } from "./explain.ts";
 import { failureOf } from "./failures.ts";
 import { namesake } from "./head.ts";
@@ -318,8 +319,10 @@ const REFUSALS: Readonly<Record<string, string>> = {
   FailedToCreateHeadPod: "FailedCreateHeadPod",
   FailedToDeleteWorkerPod: "FailedDeleteWorkerPod",
   FailedToCreateWorkerPod: "FailedCreateWorkerPod",
-  // Ours: without its Service nobody finds the head.
+  // Ours: without its Service nobody finds the head, and without its token nobody may speak to it.
   FailedToCreateService: "FailedCreateService",
+  [SECRET_REFUSED]: "FailedCreateAuthSecret",
+  [SECRET_GONE]: SECRET_GONE,
 };
 
 /** True while the API server refuses Pods, as with KubeRay, and, beyond it, while a failed Pod waits to be replaced. */

@@ -54,6 +54,8 @@ export class World {
   cluster: Stored<RayCluster>;
   pods: Stored<Pod>[] = [];
   services: Stored<Service>[] = [];
+  /** Those of the name that the cluster's would have. */
+  secrets: Stored[] = [];
   now: Instant = NOON;
   settings: Settings = defaultSettings;
   refused: RefusedWrite[] = [];
@@ -85,6 +87,7 @@ export class World {
     const observed = this.observed();
     const reply = (question: LiveQuestion): readonly KubeObject[] => {
       if (question.ask === "warnings") return this.warnings.filter(({ reason }) => reason === question.reason);
+      if (question.kind === "Secret") return this.secrets;
       return question.kind === "Pod"
         ? [...this.pods, ...this.hidden]
         : this.deleted
@@ -222,6 +225,7 @@ export class World {
       },
     };
     if (kind === "Pod") this.pods.push({ ...(stored as Stored<Pod>), status: { phase: "Pending" } });
+    else if (kind === "Secret") this.secrets.push(stored as Stored);
     else this.services.push(stored as Stored<Service>);
     this.writes.push(`create ${kind} ${name}`);
   }

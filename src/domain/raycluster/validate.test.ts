@@ -26,7 +26,11 @@ describe("a RayCluster", () => {
     ["autoscaling", { enableInTreeAutoscaling: true }, /^spec\.enableInTreeAutoscaling: .*not supported yet.*remove/],
     ["options of the autoscaler", { autoscalerOptions: {} }, /^spec\.autoscalerOptions: .*remove/],
     ["fault tolerance", { gcsFaultToleranceOptions: {} }, /^spec\.gcsFaultToleranceOptions: .*remove/],
-    ["tokens", { authOptions: { mode: "token" } }, /^spec\.authOptions: .*disabled/],
+    [
+      "Kubernetes' own tokens",
+      { authOptions: { mode: "token", enableK8sTokenAuth: true } },
+      /^spec\.authOptions\.enableK8sTokenAuth: .*not supported yet: remove it/,
+    ],
     ["TLS", { tlsOptions: { enabled: true } }, /^spec\.tlsOptions: .*remove/],
     ["network policies", { networkPolicy: {} }, /^spec\.networkPolicy: .*yourself/],
     ["the history server", { historyServerOptions: {} }, /^spec\.historyServerOptions: .*remove/],
@@ -46,13 +50,35 @@ describe("a RayCluster", () => {
   });
 
   it.each<[string, Partial<RayClusterSpec>]>([
-    ["authentication", { authOptions: { mode: "disabled" } }],
+    ["authentication", { authOptions: { mode: "disabled" }, rayVersion: undefined }],
+    ["Kubernetes' own tokens", { authOptions: { mode: "token", enableK8sTokenAuth: false } }],
     ["TLS", { tlsOptions: { enabled: false } }],
     ["autoscaling", { enableInTreeAutoscaling: false }],
     ["upgrades", { upgradeStrategy: { type: "None" } }],
   ])("that says no to %s is accepted", (_, spec) => {
     expect(said(rayCluster(spec))).toEqual([]);
   });
+
+  it.each([
+    [undefined, "RayVersion was not specified. Ray version 2.52.0 or later is required"],
+    ["", "RayVersion was not specified. Ray version 2.52.0 or later is required"],
+    ["nightly", 'RayVersion format is invalid: nightly, could not parse "nightly" as version'],
+    ["2", 'RayVersion format is invalid: 2, illegal version string "2"'],
+    ["2.51.2", "minimum Ray version is 2.52.0, got 2.51.2"],
+  ])("with a token and rayVersion %s is refused in KubeRay's words, with the remedy", (rayVersion, words) => {
+    for (const authOptions of [{ mode: "token" } as const, {}]) {
+      expect(said(rayCluster({ authOptions, rayVersion }))).toEqual([
+        `spec.rayVersion: authOptions.mode is 'token' but ${words}: set it to the images' version, 2.52.0 or newer, or set authOptions.mode to disabled`,
+      ]);
+    }
+  });
+
+  it.each(["2.52.0", "v2.52", "2.53.0rc1", "2.56.0", "3.0.0"])(
+    "with a token and rayVersion %s is accepted",
+    (rayVersion) => {
+      expect(said(rayCluster({ authOptions: { mode: "token" }, rayVersion }))).toEqual([]);
+    },
+  );
 
   it.each<[string, Partial<RayClusterSpec>, RegExp]>([
     [

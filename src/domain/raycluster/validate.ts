@@ -15,6 +15,8 @@ import { quantityValue } from "../../api/quantity.ts";
 import type { HeadGroupSpec, RayCluster, RayClusterSpec, WorkerGroupSpec } from "../../api/raycluster.ts";
 import type { Settings } from "../settings.ts";
 import { check, type Finding, type Rule, type Violation } from "../validation.ts";
+import { asksForToken } from "./auth.ts";
+import { atLeastVersion, isVersion } from "./version.ts";
 
 /** A name, the random end of a RayJob's cluster and the suffix of a Service fit a DNS label (63) together. */
 const MAX_NAME = 53;
@@ -74,6 +76,7 @@ const metadataRules: readonly Rule<RayCluster>[] = [
   },
 ];
 
+export const KUBERNETES_TOKENS = "kubernetes-token-auth-not-built";
 const NO_AUTOSCALING = "autoscaling is not supported yet";
 const NO_FAULT_TOLERANCE = "fault tolerance of the GCS is not supported yet";
 
@@ -138,13 +141,13 @@ const specRules: readonly Rule<RayClusterSpec>[] = [
     remedy: "remove it",
   },
   {
-    name: "auth-not-built",
-    at: "authOptions",
-    // An empty mode means token, as KubeRay documents it.
-    broken: (spec) => spec.authOptions !== undefined && spec.authOptions.mode !== "disabled",
-    text: "token authentication is not supported yet",
-    remedy: "remove it or set mode to disabled",
+    name: KUBERNETES_TOKENS,
+    at: "authOptions.enableK8sTokenAuth",
+    broken: (spec) => spec.authOptions?.enableK8sTokenAuth === true,
+    text: "authentication by Kubernetes' own tokens is not supported yet",
+    remedy: "remove it: with authOptions.mode token, the token is in a Secret",
   },
+  { name: "auth-needs-version", kuberay: "prefixed", find: versionOfAuth },
   {
     name: "tls-not-built",
     at: "tlsOptions",
@@ -174,6 +177,32 @@ const specRules: readonly Rule<RayClusterSpec>[] = [
     remedy: "use None and replace the RayCluster to change its Pods",
   },
 ];
+
+/** Ray knows tokens from there on; older ones would run open to everybody. */
+const AUTH_SINCE = "2.52.0";
+
+function versionOfAuth(spec: RayClusterSpec): Finding[] {
+  if (!asksForToken(spec)) return [];
+  const { rayVersion } = spec;
+  const broken = (text: string): Finding[] => [
+    {
+      at: "rayVersion",
+      text: `authOptions.mode is 'token' but ${text}`,
+      remedy: `set it to the images' version, ${AUTH_SINCE} or newer, or set authOptions.mode to disabled`,
+    },
+  ];
+  if (!rayVersion) return broken(`RayVersion was not specified. Ray version ${AUTH_SINCE} or later is required`);
+  if (!isVersion(rayVersion)) {
+    const quoted = JSON.stringify(rayVersion);
+    const why = /^\s*v?\d/.test(rayVersion)
+      ? `illegal version string ${quoted}`
+      : `could not parse ${quoted} as version`;
+    return broken(`RayVersion format is invalid: ${rayVersion}, ${why}`);
+  }
+  return atLeastVersion(rayVersion, AUTH_SINCE)
+    ? []
+    : broken(`minimum Ray version is ${AUTH_SINCE}, got ${rayVersion}`);
+}
 
 type Group = HeadGroupSpec | WorkerGroupSpec;
 /** As KubeRay calls it. */

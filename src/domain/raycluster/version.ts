@@ -9,6 +9,8 @@ function parseVersion(text: string | undefined): readonly number[] | undefined {
   return match ? [Number(match[1]), Number(match[2]), Number(match[3] ?? 0)] : undefined;
 }
 
+export const isVersion = (text: string): boolean => parseVersion(text) !== undefined;
+
 export function atLeastVersion(text: string | undefined, minimum: string): boolean {
   const version = parseVersion(text);
   const least = parseVersion(minimum)!;

@@ -10,6 +10,7 @@ import type { Stored } from "../../api/object.ts";
 import { quantityValue } from "../../api/quantity.ts";
 import type { RayCluster, WorkerGroupSpec } from "../../api/raycluster.ts";
 import type { Settings } from "../settings.ts";
+import { tokenVariables } from "./auth.ts";
 import { gcsPort, headServiceFQDN, workerGenerateName } from "./names.ts";
 import { type NewPod, nodePod } from "./pod.ts";
 import { shell, workerStartParams } from "./start.ts";
@@ -41,13 +42,14 @@ function withWait(cluster: RayCluster, template: PodTemplateSpec, settings: Sett
 /** Without it every worker would restart until the head is up, and count as failing. */
 function waitForGCS(cluster: RayCluster, ray: Container, settings: Settings): Container {
   const { image, imagePullPolicy, securityContext, env, volumeMounts } = ray;
+  const auth = tokenVariables(cluster, ray);
   return {
     name: "wait-gcs-ready",
     image,
     ...(imagePullPolicy && { imagePullPolicy }),
     command: shell(settings),
     args: [waitScript(`${headServiceFQDN(cluster, settings)}:${gcsPort(cluster)}`)],
-    ...(env && { env: [...env] }),
+    ...((env || auth.length > 0) && { env: [...(env ?? []), ...auth] }),
     ...(volumeMounts && { volumeMounts }),
     ...(securityContext && { securityContext }),
     resources: waitResources(ray.resources ?? {}),

@@ -9,11 +9,13 @@ import type { Pod } from "../../api/kubernetes.ts";
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { Stored } from "../../api/object.ts";
 import type { AttemptRecord, FailureCause, JobFailedReason, RayJob } from "../../api/rayjob.ts";
+import { TOKEN_KEY } from "../raycluster/auth.ts";
 import type { PodProblem } from "../raycluster/explain.ts";
 import type { Reasons } from "./conditions.ts";
 import type { State } from "./explain.ts";
 import { isSelected, queueOf } from "./records.ts";
 import { wantsSuspension } from "./suspend.ts";
+import { readTokenTrouble } from "./tokenTrouble.ts";
 
 export interface Advice {
   /** A sentence: what to do, or what to look at. */
@@ -393,6 +395,16 @@ const troubleRules: readonly TroubleRule[] = [
       },
     ],
   },
+  { match: /^RaySilent:/, advise: ({ message }, _, subject) => showToken(message, subject) },
+  {
+    match: /^FailedCreateAuthSecret: Secret (\S+)\/([^\s,]+) exists/,
+    advise: (_, [, namespace, name]) => [
+      {
+        text: "See whose it is. With it out of the way the operator makes one with a token of its own.",
+        command: `kubectl describe secret -n ${namespace} ${name}`,
+      },
+    ],
+  },
   {
     match: /unbound immediate PersistentVolumeClaims/,
     advise: (_, __, subject) => [
@@ -530,6 +542,33 @@ const troubleRules: readonly TroubleRule[] = [
           : [],
   },
 ];
+
+/** Ray does not answer, perhaps because it is not shown the token that it wants. */
+function showToken(message: string, subject: Subject): readonly Advice[] {
+  const { is, secret } = readTokenTrouble(message) ?? {};
+  if (!is || !secret) return [];
+  const look = `kubectl describe secret -n ${secret.namespace} ${secret.name}`;
+  const putBack: Advice = {
+    text: `Put the token that Ray was started with into Secret ${secret.name}, key ${TOKEN_KEY}: the operator finds it by itself.`,
+    command: look,
+  };
+  const anew: Advice = {
+    text: "Or have Ray started anew, with what the Secret has then: suspend the RayJob, and resume it.",
+    command: patch(subject, { suspend: true }),
+  };
+  switch (is) {
+    case "lacking":
+      return [putBack];
+    case "wrong":
+      return isSelected(subject.record) ? [putBack] : [putBack, anew];
+    case "forbidden":
+      return [
+        { text: `Give the operator's ServiceAccount the right to get Secrets in namespace ${secret.namespace}.` },
+      ];
+    case "unsaid":
+      return [{ text: "Say in authOptions of the RayCluster's spec which Secret has the token." }];
+  }
+}
 
 const KINDS: Readonly<Record<string, string>> = {
   configmap: "ConfigMap",

@@ -9,6 +9,7 @@ import type { KubeObject, OwnerReference, Stored } from "../../api/object.ts";
 import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect, LiveQuestion } from "../decision.ts";
+import { tokenSecret } from "../raycluster/auth.ts";
 import { dashboardAddress, headPodName } from "../raycluster/names.ts";
 import { silenceOf } from "../raycluster/observe.ts";
 import { hasLostOneHead, hasOneHead, isFaultTolerant, oneHeadUID } from "../raycluster/oneHead.ts";
@@ -353,5 +354,7 @@ export function targetOf(
   if (!dashboard || !record.jobId || !record.rayClusterName) return undefined;
   const { uid, namespace = "", name } = job.metadata;
   const { number: attempt, jobId, rayClusterName } = record;
-  return { uid, attempt, namespace, name, rayClusterName, jobId, dashboard };
+  const secret = cluster && tokenSecret(cluster);
+  const token = secret === undefined ? {} : { token: { namespace, name: secret } };
+  return { uid, attempt, namespace, name, rayClusterName, jobId, dashboard, ...token };
 }

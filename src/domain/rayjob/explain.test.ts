@@ -28,6 +28,7 @@ import {
   wire,
   written,
 } from "./testing.ts";
+import { tokenTrouble } from "./tokenTrouble.ts";
 
 const NOW = "12:02:00";
 
@@ -243,6 +244,51 @@ describe("a RayJob whose cluster does not start", () => {
     ]);
   });
 
+  const own = { namespace: "default", name: "own" };
+  it.each<[string, string, readonly (string | RegExp)[], readonly string[]]>([
+    [
+      "not there",
+      tokenTrouble.missing(own),
+      [/^Put the token that Ray was started with into Secret own, key auth_token/],
+      ["kubectl describe secret -n default own"],
+    ],
+    ["without the key", tokenTrouble.withoutKey(own), [/^Put the token/], ["kubectl describe secret -n default own"]],
+    ["without a token", tokenTrouble.unusable(own), [/^Put the token/], ["kubectl describe secret -n default own"]],
+    [
+      "another than Ray's",
+      tokenTrouble.wrong(own),
+      [/^Put the token/, /^Or have Ray started anew/],
+      [
+        "kubectl describe secret -n default own",
+        `kubectl patch -n default rayjob ${NAME} --type merge -p '{"spec":{"suspend":true}}'`,
+      ],
+    ],
+    ["not to be read", tokenTrouble.forbidden(own, "no"), [/^Give the operator's ServiceAccount the right/], []],
+    ["not named", tokenTrouble.unsaid, [/^Say in authOptions of the RayCluster's spec/], []],
+    ["unreadable for a moment", tokenTrouble.unreadable(own, "connection refused"), [], []],
+  ])("and whose Ray refuses, the token being %s, is told what to do", (_, why, advice, run) => {
+    const job = starting();
+    const message = `RayCluster ${CLUSTER} is ready; its dashboard does not answer: HTTP 401: Unauthorized. ${why}`;
+    job.status = { ...job.status, jobStatusCheckFailureStartTime: wire("12:01:00") };
+    job.status.conditions = [condition("Started", "False", "WaitingForCluster", message)];
+    const said = explained({ job, rayClusters: [rayCluster()], pods: [headPod()] });
+    expect(said.why).toBe(message);
+    expect(said.advice.map(({ text }) => text)).toEqual(advice.map((words) => expect.stringMatching(words)));
+    expect(commands(said)).toEqual(run);
+  });
+
+  it("because somebody else's Secret bears the name of its token's is told to look at it", () => {
+    const cluster = rayCluster({ ready: false });
+    const message = "Secret default/c exists and does not belong to this RayCluster: delete it, or name it";
+    cluster.status = {
+      ...cluster.status,
+      conditions: [condition("ReplicaFailure", "True", "FailedCreateAuthSecret", message)],
+    };
+    const said = explained({ job: starting(), rayClusters: [cluster] });
+    expect(said.why).toContain(message);
+    expect(commands(said)).toContain("kubectl describe secret -n default c");
+  });
+
   it("whose selected cluster does not exist says so", () => {
     const chosen = record({ ownsCluster: false, rayClusterName: "shared" });
     const said = explained({
@@ -295,6 +341,14 @@ describe("a RayJob that runs", () => {
     ]);
     expect(said.timers).toMatchObject([{ name: "statusCheck", endsAt: wire("12:06:30") }]);
     expect(said.timers[0]?.follows).toContain("JobStatusCheckTimeoutExceeded");
+  });
+
+  it("and whose Ray refuses the token is told what to do", () => {
+    const secret = { namespace: "default", name: "own" };
+    const message = `Ray does not answer at x: HTTP 403: Forbidden. ${tokenTrouble.wrong(secret)}`;
+    const said = runs({ jobStatusCheckFailureStartTime: wire("12:01:30"), message });
+    expect(said.waits).toMatchObject([{ kind: "Ray", text: message }]);
+    expect(commands(said)[0]).toBe("kubectl describe secret -n default own");
   });
 
   it("and whose driver's node looks dead tells how long that is borne", () => {

@@ -111,7 +111,7 @@ export function explain(observed: Explained, now: Instant): Explanation {
   const notes = notesOf(seen);
   const troubles = story.troubles ?? [];
   const advice = [
-    ...troubleAdvice(troubles, seen.subject("")),
+    ...troubleAdvice([...troubles, ...(story.silence ?? [])], seen.subject("")),
     ...(story.conditions ?? []).flatMap((type) => conditionAdvice(seen, type)),
     ...notes.flatMap((note) => note.advice),
     ...phaseAdvice[state](seen.subject(story.why)),
@@ -142,6 +142,8 @@ interface Story {
   readonly why: string;
   readonly waits?: readonly Wait[];
   readonly troubles?: readonly Trouble[];
+  /** Why Ray gives no answer: told among what is waited for already, and met by advice. */
+  readonly silence?: readonly Trouble[];
   /** Conditions whose reason has advice here. */
   readonly conditions?: readonly ("SpecValid" | "Started" | "Retrying" | "Suspended" | "Failed")[];
 }
@@ -285,6 +287,7 @@ function starting(seen: Seen): Story {
     return {
       ...base,
       why: silent ? told : `${upText(record, name)}; Ray's dashboard is being asked for its session.`,
+      ...(silent && { silence: [{ reason: "RaySilent", message: told }] }),
       waits: [
         {
           kind: "Ray",
@@ -308,7 +311,8 @@ function running(seen: Seen): Story {
   const { status, record, head } = seen;
   const silent = status.jobStatusCheckFailureStartTime;
   const troubles = [...podTroubles(seen), ...(record?.observedTime ? [] : submitterTroubles(seen))];
-  const base = { troubles, conditions: ["Started"] as const };
+  const silence = silent ? [{ reason: "RaySilent", message: status.message ?? "" }] : [];
+  const base = { troubles, silence, conditions: ["Started"] as const };
   if (record && isBeingStopped(record)) {
     return {
       ...base,

@@ -8,6 +8,7 @@
 import type { Container, EnvVar } from "../../api/kubernetes.ts";
 import { SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { AttemptRecord } from "../../api/rayjob.ts";
+import { type Authenticated, tokenVariables } from "../raycluster/auth.ts";
 import type { Settings } from "../settings.ts";
 import type { SubmitRequest } from "./ray.ts";
 
@@ -17,16 +18,22 @@ const RESOURCES = { requests: { cpu: "500m", memory: "200Mi" }, limits: { cpu: "
 /** Linux takes 128 KiB in one argument or variable. */
 const CHUNK = 96 * 1024;
 
-/** `ray`: the head's Ray container, whose image it takes. `dashboard`: `host:port`, as seen from its Pod. */
+/** Whom it submits to: the RayCluster, and its dashboard as `host:port`, as seen from its Pod. */
+export interface Destination {
+  readonly cluster: Authenticated;
+  readonly dashboard: string;
+}
+
+/** It takes the image of the head's Ray container. */
 export function submitterContainer(
-  ray: Container | undefined,
   record: AttemptRecord,
   request: SubmitRequest,
-  dashboard: string,
+  to: Destination,
   settings: Settings,
 ): Container {
+  const ray = to.cluster.spec.headGroupSpec.template.spec?.containers?.[0];
   const container = { ...imageOf(ray), name: SUBMITTER_CONTAINER, resources: RESOURCES };
-  return withProgram(container, record, request, dashboard, settings);
+  return withProgram(container, record, request, to, settings);
 }
 
 /** What pulls the same image as that container. */
@@ -40,7 +47,7 @@ export function withProgram(
   container: Container,
   record: AttemptRecord,
   request: SubmitRequest,
-  dashboard: string,
+  to: Destination,
   settings: Settings,
 ): Container {
   const submission = asciiJSON({ ...request, session: record.raySession });
@@ -53,13 +60,13 @@ export function withProgram(
     ...KEEPS_LAST_WORDS,
     ...container,
     ...command(settings, container),
-    env: withVariables(container.env, [...addresses(record, dashboard), ...told]),
+    env: withVariables(container, [...addresses(record, to), ...told], to),
   };
 }
 
 /** The container as it is, command and arguments included: it knows where to submit what, and under which id. */
-export function withOwnCommand(container: Container, record: AttemptRecord, dashboard: string): Container {
-  return { ...KEEPS_LAST_WORDS, ...container, env: withVariables(container.env, addresses(record, dashboard)) };
+export function withOwnCommand(container: Container, record: AttemptRecord, to: Destination): Container {
+  return { ...KEEPS_LAST_WORDS, ...container, env: withVariables(container, addresses(record, to), to) };
 }
 
 /** What it said last is then in its Pod's status, and so in the RayJob's, when its log is gone. */
@@ -83,16 +90,20 @@ function command(
 }
 
 /** KubeRay's contract with every submitter. The address has no scheme. */
-const addresses = (record: AttemptRecord, dashboard: string): EnvVar[] => [
+const addresses = (record: AttemptRecord, { dashboard }: Destination): EnvVar[] => [
   { name: "PYTHONUNBUFFERED", value: "1" },
   { name: "RAY_DASHBOARD_ADDRESS", value: literally(dashboard) },
   { name: "RAY_JOB_SUBMISSION_ID", value: literally(record.jobId ?? "") },
 ];
 
-/** Ours last, and in place of the user's of the same name, so that each name is there once. */
-const withVariables = (theirs: readonly EnvVar[] | undefined, ours: readonly EnvVar[]): EnvVar[] => [
-  ...(theirs ?? []).filter(({ name }) => !ours.some((our) => our.name === name)),
+/**
+ * Ours last, and in place of the user's of the same name, so that each name is there once; save what Ray is to be shown,
+ * where the user's counts.
+ */
+const withVariables = (container: Container, ours: readonly EnvVar[], { cluster }: Destination): EnvVar[] => [
+  ...(container.env ?? []).filter(({ name }) => !ours.some((our) => our.name === name)),
   ...ours,
+  ...tokenVariables(cluster, container),
 ];
 
 /** kubelet expands `$(NAME)` in arguments and variables, and makes `$` of `$$`. */

@@ -39,16 +39,28 @@ export interface RayAnswer {
   readonly driverNode: "ALIVE" | "DEAD" | "MISSING" | "UNKNOWN";
 }
 
+/** A Ray to be asked. */
+export interface RayAddress {
+  /** `host:port` of the dashboard, without scheme. */
+  readonly dashboard: string;
+  /** The Secret with the token that it wants; absent where it wants none. */
+  readonly token?: SecretRef;
+}
+
+/** A Secret, whose key `auth_token` is meant. */
+export interface SecretRef {
+  readonly namespace: string;
+  readonly name: string;
+}
+
 /** Which job of which attempt is meant. Answers and outcomes are kept under `uid` and `attempt`, never under a name alone. */
-export interface RayTarget {
+export interface RayTarget extends RayAddress {
   readonly uid: string;
   readonly attempt: number;
   readonly namespace: string;
   readonly name: string;
   readonly rayClusterName: string;
   readonly jobId: string;
-  /** `host:port` of the dashboard, without scheme. */
-  readonly dashboard: string;
 }
 
 /** Body of `POST /api/jobs/`; keys are Ray's. */

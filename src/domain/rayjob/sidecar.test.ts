@@ -40,6 +40,16 @@ describe("the cluster of an attempt in SidecarMode", () => {
     expect(JSON.parse(value("RAYKEEPER_SUBMIT")!)).toEqual({ entrypoint: "python train.py", submission_id: JOB_ID });
   });
 
+  it("has it told the token that its cluster wants", () => {
+    const { env = [] } = podOf(withSidecar(spec({ authOptions: { mode: "token" } }), record(), settings))
+      .containers[1]!;
+    const { rayClusterName: name } = record();
+    expect(env.slice(-2)).toEqual([
+      { name: "RAY_AUTH_MODE", value: "token" },
+      { name: "RAY_AUTH_TOKEN", valueFrom: { secretKeyRef: { name, key: "auth_token" } } },
+    ]);
+  });
+
   it("has its submitter started again with SidecarSubmitterRestart, and its head never", () => {
     const pod = podOf(withSidecar(spec(), record(), { ...settings, sidecarRestart: true }));
     expect([pod.restartPolicy, pod.containers[1]?.restartPolicy]).toEqual(["Never", "OnFailure"]);

@@ -33,9 +33,12 @@ export function withSidecar(job: RayJob, record: AttemptRecord, settings: Settin
   const spec = job.spec.rayClusterSpec!;
   const { template } = spec.headGroupSpec;
   const containers = template.spec?.containers ?? [];
-  const dashboard = `127.0.0.1:${dashboardPort({ spec })}`;
+  const to = {
+    cluster: { metadata: { name: record.rayClusterName }, spec },
+    dashboard: `127.0.0.1:${dashboardPort({ spec })}`,
+  };
   const submitter = {
-    ...submitterContainer(containers[0], record, buildRequest(job.spec, record), dashboard, settings),
+    ...submitterContainer(record, buildRequest(job.spec, record), to, settings),
     ...(settings.sidecarRestart && { restartPolicy: "OnFailure" }),
   };
   const withSubmitter: PodTemplateSpec = {

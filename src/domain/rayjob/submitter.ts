@@ -198,10 +198,9 @@ export function createSubmitter(
       template: submitterPod(
         submitterPodTemplate,
         { labels, annotations },
-        cluster,
         record,
         request,
-        dashboard,
+        { cluster, dashboard },
         settings,
       ),
     },

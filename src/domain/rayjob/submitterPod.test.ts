@@ -190,3 +190,31 @@ describe("how its container stands", () => {
     },
   );
 });
+
+describe("a cluster that wants a token", () => {
+  const wanting = { ...cluster, spec: { ...cluster.spec, authOptions: { mode: "token" as const } } };
+  const env = (submitterPodTemplate?: PodTemplateSpec) => {
+    const job = rayJob({ submitterPodTemplate });
+    const record = submitted();
+    const effect = createSubmitter(job, record, wanting, buildRequest(job.spec, record), ADDRESS, defaultSettings);
+    return first((effect as { object: Job }).object.spec!.template).env!;
+  };
+  const token = {
+    name: "RAY_AUTH_TOKEN",
+    valueFrom: { secretKeyRef: { name: cluster.metadata.name, key: "auth_token" } },
+  };
+
+  it.each([
+    ["the default", undefined],
+    ["a template", template({})],
+    ["a command of the user's own", template({ command: ["/submitter"] })],
+  ])("has it told to %s", (_, pod) => {
+    expect(env(pod).slice(-2)).toEqual([{ name: "RAY_AUTH_MODE", value: "token" }, token]);
+  });
+
+  it("leaves a variable that the user has set", () => {
+    const own = { name: "RAY_AUTH_TOKEN", value: "mine" };
+    const said = env(template({ env: [own] })).filter(({ name }) => name.startsWith("RAY_AUTH"));
+    expect(said).toEqual([own, { name: "RAY_AUTH_MODE", value: "token" }]);
+  });
+});

@@ -7,10 +7,9 @@
  * May not: let a template say whose Pod it is.
  */
 import type { PodSpec, PodTemplateSpec } from "../../api/kubernetes.ts";
-import type { RayCluster } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJobSpec } from "../../api/rayjob.ts";
 import type { Settings } from "../settings.ts";
-import { imageOf, submitterContainer, withOwnCommand, withProgram } from "./program.ts";
+import { type Destination, imageOf, submitterContainer, withOwnCommand, withProgram } from "./program.ts";
 import type { SubmitRequest } from "./ray.ts";
 
 /** What marks a Pod as the attempt's submitter; no template overrides it. */
@@ -26,19 +25,17 @@ export const hasOwnCommand = ({ submitterPodTemplate }: Pick<RayJobSpec, "submit
 export function submitterPod(
   template: PodTemplateSpec | undefined,
   marks: Marks,
-  cluster: RayCluster,
   record: AttemptRecord,
   request: SubmitRequest,
-  dashboard: string,
+  to: Destination,
   settings: Settings,
 ): PodTemplateSpec {
   const { metadata } = template ?? {};
-  const head = cluster.spec.headGroupSpec.template.spec;
   const spec: PodSpec = {
-    ...accessOf(head),
+    ...accessOf(to.cluster.spec.headGroupSpec.template.spec),
     ...template?.spec,
     restartPolicy: template?.spec?.restartPolicy || "Never",
-    containers: containers(template, head, record, request, dashboard, settings),
+    containers: containers(template, record, request, to, settings),
   };
   return {
     metadata: {
@@ -61,20 +58,19 @@ const accessOf = (head: PodSpec | undefined): Partial<PodSpec> => ({
 
 function containers(
   template: PodTemplateSpec | undefined,
-  head: PodSpec | undefined,
   record: AttemptRecord,
   request: SubmitRequest,
-  dashboard: string,
+  to: Destination,
   settings: Settings,
 ): PodSpec["containers"] {
-  const ray = head?.containers?.[0];
+  const ray = to.cluster.spec.headGroupSpec.template.spec?.containers?.[0];
   const [first, ...others] = template?.spec?.containers ?? [];
-  if (!first) return [submitterContainer(ray, record, request, dashboard, settings)];
+  if (!first) return [submitterContainer(record, request, to, settings)];
   const submitter = first.image ? first : { ...first, ...imageOf(ray) };
   return [
     hasOwnCommand({ submitterPodTemplate: template })
-      ? withOwnCommand(submitter, record, dashboard)
-      : withProgram(submitter, record, request, dashboard, settings),
+      ? withOwnCommand(submitter, record, to)
+      : withProgram(submitter, record, request, to, settings),
     ...others,
   ];
 }

@@ -19,7 +19,7 @@ import { LABEL, SUBMITTER_CONTAINER } from "../../api/labels.ts";
 import type { RayJob, RayJobSpec } from "../../api/rayjob.ts";
 import { parseRuntimeEnv } from "../../api/runtimeEnv.ts";
 import { isFaultTolerant } from "../raycluster/oneHead.ts";
-import { clusterSpecViolations, rayClusterAnnotationViolations } from "../raycluster/validate.ts";
+import { clusterSpecViolations, KUBERNETES_TOKENS, rayClusterAnnotationViolations } from "../raycluster/validate.ts";
 import type { Settings } from "../settings.ts";
 import { check, type Finding, inOneText, type Rule, sentence, type Violation } from "../validation.ts";
 import { fitsIntoURL } from "./names.ts";
@@ -313,6 +313,14 @@ const rules: readonly Rule<RayJob>[] = [
     text: "cannot be set for the RayCluster of a RayJob",
     remedy: "remove it",
   },
+  {
+    name: KUBERNETES_TOKENS,
+    kuberay: "prefixed",
+    at: "spec.rayClusterSpec.authOptions.enableK8sTokenAuth",
+    broken: ({ spec }) => spec.rayClusterSpec?.authOptions?.enableK8sTokenAuth === true,
+    text: "K8s token auth mode is currently not supported for RayJob",
+    remedy: "remove it: with authOptions.mode token, the token is in a Secret",
+  },
   { name: "cluster", find: clusterOfRayJob },
   { name: "blocking-recreate-head-never-restarted", find: restartedHead },
   {
@@ -393,7 +401,10 @@ const rules: readonly Rule<RayJob>[] = [
 function clusterOfRayJob({ spec: { rayClusterSpec }, metadata: { annotations } }: RayJob, settings: Settings) {
   if (!rayClusterSpec) return [];
   return [
-    ...clusterSpecViolations(rayClusterSpec, "spec.rayClusterSpec", settings),
+    // Of a RayJob that is said in KubeRay's words.
+    ...clusterSpecViolations(rayClusterSpec, "spec.rayClusterSpec", settings).filter(
+      ({ rule }) => rule !== KUBERNETES_TOKENS,
+    ),
     ...rayClusterAnnotationViolations(annotations, settings),
   ];
 }

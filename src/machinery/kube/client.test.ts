@@ -59,6 +59,13 @@ describe("the client", () => {
     }
   });
 
+  it("tells of an answer that it does not take which fields it had, and not what was in them", async () => {
+    server.on(`GET ${POD}`, ok({ metadata: { name: "a" }, data: { auth_token: "c2VzYW1l" } }));
+    await expect(client.get(pods, "default", "a")).rejects.toThrow(
+      `GET ${POD} was answered with something else: an object with metadata, data`,
+    );
+  });
+
   it("gives items of a list their kind, also when only metadata was asked for", async () => {
     const { apiVersion: _, kind: __, ...bare } = stored("a", 1);
     const partial = { ...stored("b", 2), apiVersion: "meta.k8s.io/v1", kind: "PartialObjectMetadata" };

@@ -375,9 +375,13 @@ function expectList<T extends KubeObject>(body: unknown, request: string) {
 }
 
 const foreign = (request: string, body: unknown) =>
-  new TransportError(`${request} was answered with something else: ${JSON.stringify(body)?.slice(0, 100)}`, {
-    maybeSent: true,
-  });
+  new TransportError(`${request} was answered with something else: ${outline(body)}`, { maybeSent: true });
+
+/** Of an object its fields' names only: what looks like no Secret may yet be one, and this goes into logs and statuses. */
+function outline(body: unknown): string {
+  if (typeof body !== "object" || body === null) return String(JSON.stringify(body)).slice(0, 100);
+  return `an object with ${Object.keys(body).slice(0, 10).join(", ") || "nothing in it"}`;
+}
 
 /** Lists leave out kind and apiVersion of built-in items, and metadata-only reads put their own; readers want the real ones. */
 function named<T extends KubeObject>(type: ResourceType, object: T): T {

@@ -369,7 +369,7 @@ export const mutants: readonly Mutant[] = [
     file: "ray/commands.ts",
     replace: [
       [
-        "return dashboard.submit(target.dashboard, command.request, command.session);",
+        "return dashboard.submit(target, command.request, command.session);",
         'return dashboard.submit(target.dashboard, command.request, command.session).then((told) => told.result === "unknown" ? dashboard.submit(target.dashboard, command.request, command.session) : told);',
       ],
     ],

@@ -66,6 +66,13 @@
     - create
     - delete
 - apiGroups:
+    - ""
+  resources:
+    - secrets
+  verbs:
+    - get
+    - create
+- apiGroups:
     - batch
   resources:
     - jobs
