@@ -39,7 +39,7 @@ import type { RayRequest, RayResponse } from "../../src/ray/transport.ts";
 import { Random } from "../../src/simkube/random.ts";
 import { FakeKubelet, type PodBehaviour } from "../sim/fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "../sim/fakeRay.ts";
-import { diligent, runSubmitter, type SubmitterScript } from "../sim/fakeSubmitter.ts";
+import { diligent, runSubmitter, type SubmitterScript, showingToken, tokenOf } from "../sim/fakeSubmitter.ts";
 import { History } from "../support/history.ts";
 import { clusterSpec, rayCluster, rayJob } from "../support/manifests.ts";
 import { temporaryFolder } from "./controlPlane.ts";
@@ -278,6 +278,7 @@ export class World {
       method: request.method as RayRequest["method"],
       dashboard,
       path: request.url ?? "/",
+      headers: request.headers as Record<string, string>,
       body: await text(request),
       timeout: 600_000,
     };
@@ -305,13 +306,14 @@ export class World {
     const stage = this.#stageOf(pod);
     if (labels[LABEL.nodeType] === NODE_TYPE.head) {
       realClock.after(stage?.scripts.dashboard ?? 50, () => {
-        if (this.kubelet.running.some((running) => running.metadata.uid === uid)) this.ray.start(uid);
+        if (!this.kubelet.running.some((running) => running.metadata.uid === uid)) return;
+        this.ray.start(uid).token = tokenOf(pod.spec?.containers[0]);
       });
     } else if (labels[LABEL.nodeType] === undefined && labels[LABEL.rayJobUID] !== undefined) {
       const gone = new AbortController();
       this.#submitters.set(uid, gone);
       const script = (stage?.scripts.submitter ?? (() => ({ ...diligent, boot: 100 })))(pod);
-      runSubmitter(pod, script, { clock: realClock, ray: this.ray, signal: gone.signal }).then(
+      runSubmitter(pod, script, { clock: realClock, ray: showingToken(pod, this.ray), signal: gone.signal }).then(
         (end) => this.kubelet.end(uid, end),
         (error) => {
           if (!gone.signal.aborted) throw error;

@@ -4,7 +4,8 @@
  * Models, good enough for what the operator can see of them (when they submit, whether they do, how they exit): of
  * src/submitter, which is told the job by its environment; and of `ray job submit`, as a user's own command.
  */
-import type { Pod } from "../../src/api/kubernetes.ts";
+import type { Container, Pod } from "../../src/api/kubernetes.ts";
+import { SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
 import { isTerminal, type RayAddress, type SubmitRequest } from "../../src/domain/rayjob/ray.ts";
 import { type Clock, sleep } from "../../src/machinery/clock.ts";
@@ -67,6 +68,23 @@ export async function runSubmitter(
     }
     if (isTerminal(job.info.status) && !script.hangs) return { exitCode: 0 };
   }
+}
+
+/** The token that a container is told of: what Ray in it wants, and what its SDK shows. */
+export function tokenOf({ env = [] }: Pick<Container, "env"> = {}): string | undefined {
+  const value = (called: string) => env.find(({ name }) => name === called)?.value;
+  return value("RAY_AUTH_MODE") === "token" ? value("RAY_AUTH_TOKEN")?.trim() : undefined;
+}
+
+/** What a submitter's requests go through: they show the token that its container is told of. */
+export function showingToken(pod: Pod, ray: RayTransport): RayTransport {
+  const containers = pod.spec?.containers ?? [];
+  const token = tokenOf(containers.find(({ name }) => name === SUBMITTER_CONTAINER) ?? containers[0]);
+  if (token === undefined) return ray;
+  return {
+    request: (request) =>
+      ray.request({ ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } }),
+  };
 }
 
 /** Whether a user's own command runs in the Pod, instead of the operator's program. */

@@ -6,7 +6,7 @@
  * nothing of each other; they meet here.
  */
 import { crds } from "../../src/api/crds.ts";
-import type { Container, Pod, Service } from "../../src/api/kubernetes.ts";
+import type { Pod, Service } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
@@ -38,7 +38,15 @@ import { SimKube } from "../../src/simkube/simkube.ts";
 import { type Operator, startOperator } from "../../src/wiring.ts";
 import { FakeKubelet, type PodBehaviour, prompt } from "./fakeKubelet.ts";
 import { type FakeHead, FakeRay, type JobScript, succeeds } from "./fakeRay.ts";
-import { diligent, hasOwnCommand, runOwnCommand, runSubmitter, type SubmitterScript } from "./fakeSubmitter.ts";
+import {
+  diligent,
+  hasOwnCommand,
+  runOwnCommand,
+  runSubmitter,
+  type SubmitterScript,
+  showingToken,
+  tokenOf,
+} from "./fakeSubmitter.ts";
 import { Invariants } from "./invariants.ts";
 import { type Fate, type Lag, Process } from "./process.ts";
 
@@ -281,14 +289,10 @@ export class World {
     const sidecar = hasSidecar(pod);
     // Within a Pod the dashboard's address is the same in all: it is this Pod's that is meant.
     const ray: RayTransport = {
-      request: (request) => {
-        const token = tokenOf(submitterOf(pod));
-        const headers = { ...request.headers, ...(token !== undefined && { authorization: `Bearer ${token}` }) };
-        return this.ray.request({ ...request, headers, ...(sidecar && { dashboard: `${POD_ITSELF}${uid}` }) });
-      },
+      request: (request) => this.ray.request(sidecar ? { ...request, dashboard: `${POD_ITSELF}${uid}` } : request),
     };
     const run = hasOwnCommand(pod) ? runOwnCommand : runSubmitter;
-    run(pod, script, { clock: this.clock, ray, signal: gone.signal }).then(
+    run(pod, script, { clock: this.clock, ray: showingToken(pod, ray), signal: gone.signal }).then(
       (end) => (sidecar ? this.kubelet.endContainer(uid, SUBMITTER_CONTAINER, end) : this.kubelet.end(uid, end)),
       (error) => {
         if (!gone.signal.aborted) throw error;
@@ -324,15 +328,6 @@ export class World {
 }
 
 const POD_ITSELF = "pod:";
-
-/** What Ray in a container is told to show, and to want. */
-function tokenOf({ env = [] }: Pick<Container, "env"> = {}): string | undefined {
-  const value = (called: string) => env.find(({ name }) => name === called)?.value;
-  return value("RAY_AUTH_MODE") === "token" ? value("RAY_AUTH_TOKEN")?.trim() : undefined;
-}
-
-const submitterOf = ({ spec }: Pod): Container | undefined =>
-  spec?.containers.find(({ name }) => name === SUBMITTER_CONTAINER) ?? spec?.containers[0];
 
 const hasSidecar = ({ metadata, spec }: Stored<Pod>): boolean =>
   metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head &&

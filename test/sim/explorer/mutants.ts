@@ -370,7 +370,7 @@ export const mutants: readonly Mutant[] = [
     replace: [
       [
         "return dashboard.submit(target, command.request, command.session);",
-        'return dashboard.submit(target.dashboard, command.request, command.session).then((told) => told.result === "unknown" ? dashboard.submit(target.dashboard, command.request, command.session) : told);',
+        'return dashboard.submit(target, command.request, command.session).then((told) => told.result === "unknown" ? dashboard.submit(target, command.request, command.session) : told);',
       ],
     ],
     in: ["deadline-in-running-http"],
