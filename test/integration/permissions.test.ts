@@ -114,6 +114,17 @@ describe("the operator, with the rights that the plain manifest gives it,", () =
     stage.judge();
   });
 
+  it.concurrent("makes the Secret that a RayCluster's token is in, and reads it to ask its Ray", async () => {
+    const stage = await world.stage();
+    const { rayClusterSpec } = rayJob().spec;
+    await stage.create({ rayClusterSpec: { ...rayClusterSpec!, authOptions: { mode: "token" } } });
+    await stage.until("a Ray that asks for a token", () => stage.ray?.token !== undefined);
+    await stage.phase("Complete");
+    await stage.nothingLeft();
+    expect(stage.submissions).toHaveLength(1);
+    stage.judge();
+  });
+
   it.concurrent("gives a submitter that outlives its job no further try", async () => {
     const stage = await world.stage({ submitter: () => ({ ...diligent, hangs: true }) });
     await stage.create({ ttlSecondsAfterFinished: 600 });
@@ -215,7 +226,9 @@ describe.skipIf(!helm)(`the chart's identity, with the webhook,${whyNot}`, () =>
     const namespace = "keeps-certificates";
     const name = "kuberay-operator-webhook";
     await admin.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: namespace } } });
-    const set = ["singleNamespaceInstall=true", "webhook.enabled=true"];
+    // In the namespaces that it watches it may get Secrets, for Rays that ask for a token.
+    await admin.request({ method: "POST", path: "/api/v1/namespaces", body: { metadata: { name: "watched" } } });
+    const set = ["singleNamespaceInstall=true", "watchNamespace={watched}", "webhook.enabled=true"];
     const objects = objectsOf(await renderChart(helm, { namespace, set }));
     await grant(inject("controlPlane"), objects);
     // As it is installed, but asked about nothing: it would be asked about all other tests' objects, too.
@@ -253,6 +266,7 @@ describe.skipIf(!helm)(`the chart's identity, with the webhook,${whyNot}`, () =>
     await transport.close();
     await admin.request({ method: "DELETE", path: `${path}/${name}.${namespace}` });
     await admin.request({ method: "DELETE", path: `/api/v1/namespaces/${namespace}` });
+    await admin.request({ method: "DELETE", path: "/api/v1/namespaces/watched" });
     await admin.close();
     rmSync(folder, { recursive: true, force: true });
   });
