@@ -7,7 +7,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const page = readFileSync(join(root, "docs/operations.md"), "utf8");
 const events = page.slice(page.indexOf("\n## Events"), page.indexOf("\n## Upgrade"));
 
-const sources = ["src/domain", "src/domain/rayjob", "src/domain/raycluster", "src/machinery"]
+const sources = ["src", "src/domain", "src/domain/rayjob", "src/domain/raycluster", "src/machinery"]
   .flatMap((folder) => readdirSync(join(root, folder)).map((name) => join(root, folder, name)))
   .filter((path) => path.endsWith(".ts") && !/(\.test|testing)\.ts$/.test(path))
   .map((path) => readFileSync(path, "utf8"))

@@ -147,7 +147,13 @@ describe("a log read from Ray's dashboard", () => {
       };
     };
     const following = followRayLog(
-      { transport: { request }, at: { dashboard: "svc.ns:8265" }, jobId: "j", ended: () => seen.ended, end: end.promise },
+      {
+        transport: { request },
+        at: { dashboard: "svc.ns:8265" },
+        jobId: "j",
+        ended: () => seen.ended,
+        end: end.promise,
+      },
       {
         clock,
         signal: new AbortController().signal,
