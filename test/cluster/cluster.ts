@@ -12,22 +12,13 @@ import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 import { realClock } from "../../src/machinery/clock.ts";
 import { isNotFound } from "../../src/machinery/kube/errors.ts";
 import { Informer } from "../../src/machinery/kube/informer.ts";
-import { events, namespaces, pods, type ResourceType, resourcePath } from "../../src/machinery/kube/resources.ts";
+import { events, namespaces, pods, resourcePath } from "../../src/machinery/kube/resources.ts";
 import { type Finished, run, type StartOptions } from "../e2e/command.ts";
 import { type Gate, gatedRayJob } from "../support/gate.ts";
 import { LiveCluster } from "../support/liveCluster.ts";
 import { OPERATOR, TEST_LABEL } from "./operator.ts";
 
 const execute = promisify(execFile);
-
-const deployments: ResourceType = {
-  group: "apps",
-  version: "v1",
-  kind: "Deployment",
-  plural: "deployments",
-  singular: "deployment",
-  namespaced: true,
-};
 
 export class NodeCluster extends LiveCluster {
   /** The operator's own Pods. */
@@ -60,15 +51,6 @@ export class NodeCluster extends LiveCluster {
     const { code, stdout, stderr } = await this.kubectl(args, options);
     expect(code, `kubectl ${args.join(" ")}: ${stderr}`).toBe(0);
     return stdout;
-  }
-
-  /** Has that many operators, and waits until they are there and ready, and no other. */
-  async operatorReplicas(count: number): Promise<Stored<Pod>[]> {
-    await this.client.patch(deployments, OPERATOR.namespace, OPERATOR.name, { spec: { replicas: count } });
-    return this.until(`${count} operators`, () => {
-      const all = this.operators.store.list();
-      return all.length === count && all.every(isReady) && all;
-    });
   }
 
   /** SIGKILL to a container's first process, by the container runtime, behind the kubelet's back. */
@@ -240,7 +222,8 @@ export function scenario(cluster: NodeCluster, title: string, act: (seen: (what:
     try {
       await act((what) => console.log(`[cluster] ${title}: ${what}`));
     } catch (error) {
-      console.log(await cluster.story());
+      // A second try may be the one that the summary tells of.
+      console.log(`[cluster] ${title}: failed: ${error}\n${await cluster.story()}`);
       throw error;
     }
   });

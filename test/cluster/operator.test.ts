@@ -13,6 +13,7 @@ import { LOCK_NAME } from "../../src/machinery/leader.ts";
 import { Gate } from "../support/gate.ts";
 import { isReady, scenario, smallRayJob, stopwatch, useCluster } from "./cluster.ts";
 import { OPERATOR } from "./operator.ts";
+import { operatorReplicas } from "./webhook.ts";
 
 type Lease = KubeObject & { spec?: { holderIdentity?: string; leaseTransitions?: number } };
 
@@ -26,7 +27,7 @@ afterEach(async () => {
   await cluster.remove("survivor");
   gate.remove();
 });
-afterAll(() => cluster.operatorReplicas(1));
+afterAll(() => operatorReplicas(cluster, 1));
 
 /** An identity begins with the name of its Pod. */
 const holder = () => lease.store.get(OPERATOR.namespace, LOCK_NAME)?.spec?.holderIdentity;
@@ -92,7 +93,7 @@ scenario(
   "of two replicas the leader is killed: another process takes over, and the job is Complete, run once",
   async (seen) => {
     gate = new Gate();
-    await cluster.operatorReplicas(2);
+    await operatorReplicas(cluster, 2);
     await cluster.apply(smallRayJob("survivor", { entrypoint: gate.entrypoint() }, gate));
     await cluster.running("survivor");
     await expect.poll(() => gate.runs(), { timeout: 60_000 }).toBe(1);

@@ -14,12 +14,21 @@ import { rayJobs, secrets } from "../../src/machinery/kube/resources.ts";
 import { fromSecretData, type KeyRing, LIFETIMES, toSecretData, turned } from "../../src/webhook/keyRing.ts";
 import { isReady, scenario, smallRayJob, stopwatch, useCluster } from "./cluster.ts";
 import { OPERATOR, OPERATOR_USER } from "./operator.ts";
-import { askReplica, bundleOf, INVALID, judgedMeanwhile, timesAsked, trust, verdict } from "./webhook.ts";
+import {
+  askReplica,
+  bundleOf,
+  INVALID,
+  judgedMeanwhile,
+  operatorReplicas,
+  timesAsked,
+  trust,
+  verdict,
+} from "./webhook.ts";
 
 const cluster = useCluster("webhook");
-afterAll(() => cluster.operatorReplicas(1));
+afterAll(() => operatorReplicas(cluster, 1));
 afterEach(async () => {
-  await cluster.operatorReplicas(2);
+  await operatorReplicas(cluster, 2);
   await Promise.all(cluster.rayJobs.store.list().map(({ metadata }) => cluster.remove(metadata.name)));
 });
 
@@ -100,7 +109,7 @@ scenario(
   cluster,
   "each of two replicas serves; while they are replaced, and while one is dead, RayJobs are judged",
   async (seen) => {
-    const both = await cluster.operatorReplicas(2);
+    const both = await operatorReplicas(cluster, 2);
     const trusted = await bundleOf(cluster, OPERATOR);
     for (const replica of both) {
       const before = await timesAsked(replica);
@@ -119,12 +128,12 @@ scenario(
     const rollout = await judgedMeanwhile(cluster, async () => {
       await cluster.kubectlSays([...restart, "restart", target]);
       await cluster.kubectlSays([...restart, "status", target, "--timeout", "120s"]);
-      await cluster.operatorReplicas(2);
+      await operatorReplicas(cluster, 2);
     });
     seen(`${rollout.times} RayJobs judged while both were replaced, ${rollout.wrong.length} without an answer`);
     expect(rollout.wrong).toEqual([]);
 
-    const [victim] = await cluster.operatorReplicas(2);
+    const [victim] = await operatorReplicas(cluster, 2);
     const now = () => cluster.operators.store.get(OPERATOR.namespace, victim!.metadata.name);
     await cluster.killContainer(victim!, victim!.spec!.containers[0]!.name);
     await cluster.until("the dead one to be noticed", () => !isReady(now()!));
@@ -146,7 +155,7 @@ scenario(
   async (seen) => {
     await cluster.kubectlSays(["create", "-f", "-"], { input: manifest("kept", { suspend: true }) });
     const kept = await cluster.phase("kept", "Suspended");
-    await cluster.operatorReplicas(0);
+    await operatorReplicas(cluster, 0);
     const refused = await cluster.kubectl(["create", "-f", "-"], { input: manifest("refused", {}) });
     seen(refused.stderr.trim());
     expect(refused.code).toBe(1);
@@ -173,8 +182,7 @@ scenario(
     await cluster.kubectlSays(["delete", "rayjob", "kept", "--wait=false"]);
 
     const since = stopwatch();
-    await cluster.operatorReplicas(1);
-    await expect.poll(() => verdict(cluster), { timeout: 30_000 }).toBe("201");
+    await operatorReplicas(cluster, 1);
     seen(`RayJobs are created again ${since()} after the operator was wanted again`);
     await cluster.nothingLeft(kept);
   },
@@ -188,7 +196,7 @@ scenario(
   cluster,
   "the authority is succeeded, and then its Secret deleted: old and new are trusted, and each RayJob is judged",
   async (seen) => {
-    const replicas = await cluster.operatorReplicas(2);
+    const replicas = await operatorReplicas(cluster, 2);
     const shown = async () => {
       const trusted = await bundleOf(cluster, OPERATOR);
       return Promise.all(replicas.map(async (one) => (await askReplica(one, OPERATOR, trusted)).certificate));

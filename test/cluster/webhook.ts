@@ -4,18 +4,30 @@
  */
 import { request } from "node:https";
 import type { TLSSocket } from "node:tls";
+import { expect } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
 import type { RayJobSpec } from "../../src/api/rayjob.ts";
 import {
   validatingWebhookConfigurations as configurations,
+  type ResourceType,
   rayJobs,
   resourcePath,
 } from "../../src/machinery/kube/resources.ts";
 import { WEBHOOK_PORT } from "../../src/webhook/configuration.ts";
 import { configurationName } from "../../src/webhook/keeper.ts";
 import { certificatesOf } from "../../src/webhook/keyRing.ts";
-import { type NodeCluster, smallRayJob } from "./cluster.ts";
+import { isReady, type NodeCluster, smallRayJob } from "./cluster.ts";
+import { OPERATOR } from "./operator.ts";
+
+const deployments: ResourceType = {
+  group: "apps",
+  version: "v1",
+  kind: "Deployment",
+  plural: "deployments",
+  singular: "deployment",
+  namespaced: true,
+};
 
 /** Two mistakes. */
 export const INVALID: Partial<RayJobSpec> = { backoffLimit: -1, jobId: "a b" };
@@ -58,6 +70,18 @@ export async function verdict(cluster: NodeCluster, spec: Partial<RayJobSpec> = 
     body: job(spec),
   });
   return `${status} ${(body as { message?: string }).message ?? ""}`.trim();
+}
+
+/** Has that many operators, and waits until they are there and ready and no other is, and RayJobs are judged. */
+export async function operatorReplicas(cluster: NodeCluster, replicas: number): Promise<Stored<Pod>[]> {
+  await cluster.client.patch(deployments, OPERATOR.namespace, OPERATOR.name, { spec: { replicas } });
+  const found = await cluster.until(`${replicas} operators`, () => {
+    const all = cluster.operators.store.list();
+    return all.length === replicas && all.every(isReady) && all;
+  });
+  // The node's rules for the Service follow a moment later.
+  if (replicas > 0) await expect.poll(() => verdict(cluster), { timeout: 30_000 }).toBe("201");
+  return found;
 }
 
 /** While something goes on, has a valid and an invalid RayJob judged again and again; answers how often, and what was wrong. */

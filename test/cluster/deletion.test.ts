@@ -1,0 +1,272 @@
+/**
+ * What becomes of a RayJob's cluster, and of itself, when it has ended: both forms of `deletionStrategy`, with a real Ray.
+ *
+ * In which order things went is told by what the API server has stored, and when by its own clock: each deletion is no
+ * sooner than its rule has it. `shutdownAfterJobFinishes` with a TTL: life.test.ts.
+ */
+import { afterAll, beforeAll, expect } from "vitest";
+import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
+import type { KubeObject, Stored } from "../../src/api/object.ts";
+import type { DeletionPolicy, RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
+import { findCondition } from "../../src/domain/rayjob/conditions.ts";
+import { jobs, pods, type ResourceType, rayClusters, rayJobs, services } from "../../src/machinery/kube/resources.ts";
+import { scenario, smallRayJob, useCluster } from "./cluster.ts";
+
+const cluster = useCluster("deletion");
+
+/** When the API server was asked to delete what, by its own clock; by UID. */
+const deletions = new Map<string, number>();
+const ending = new AbortController();
+beforeAll(async () => {
+  for (const type of [rayJobs, rayClusters, pods]) {
+    const options = { namespace: cluster.namespace, timeoutSeconds: 36_000, signal: ending.signal };
+    const events = await cluster.client.watch(type, options);
+    const read = async () => {
+      for await (const event of events) if (event.type !== "BOOKMARK") note(event.object);
+    };
+    read().catch((error: unknown) => {
+      if (!ending.signal.aborted) throw error;
+    });
+  }
+});
+afterAll(() => ending.abort());
+
+function note({ metadata: { uid, deletionTimestamp, deletionGracePeriodSeconds = 0 } }: Stored): void {
+  // Of a Pod it is the time at which its grace is over.
+  if (deletionTimestamp) deletions.set(uid, Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000);
+}
+
+/** Seconds between the end of the job and the deletion, both by clocks of whole seconds. */
+const after = ({ status }: Stored<RayJob>, { metadata: { uid } }: Stored): number =>
+  (deletions.get(uid)! - Date.parse(status!.endTime!)) / 1000;
+
+const nodesOf = (job: Stored<RayJob>, type: string) =>
+  cluster.podsOf(job).filter(({ metadata }) => metadata.labels?.[LABEL.nodeType] === type);
+const clusterOf = ({ status }: Stored<RayJob>) =>
+  cluster.rayClusters.store.get(cluster.namespace, status!.rayClusterName!);
+
+/** One head and one worker. */
+function withWorker(name: string, spec: Partial<RayJobSpec>): RayJob {
+  const job = smallRayJob(name, { shutdownAfterJobFinishes: false, ...spec });
+  const ray = job.spec.rayClusterSpec!;
+  const [{ env: _, ...container }] = structuredClone(ray.headGroupSpec.template.spec!.containers) as [
+    { env?: unknown; name: string; image: string },
+  ];
+  const template = { spec: { containers: [{ ...container, name: "ray-worker" }] } };
+  ray.workerGroupSpecs = [
+    { groupName: "small", replicas: 1, minReplicas: 1, maxReplicas: 1, rayStartParams: { "num-cpus": "1" }, template },
+  ];
+  return job;
+}
+
+const rule = (policy: DeletionPolicy, jobStatus: "SUCCEEDED" | "FAILED", ttlSeconds = 0) => ({
+  policy,
+  condition: { jobStatus, ttlSeconds },
+});
+
+const released = (name: string, reason: string, said: RegExp) =>
+  cluster.status(name, `${reason}: ${said}`, (status) => {
+    const told = findCondition(status, "ResourcesReleased");
+    return told?.reason === reason && said.test(told.message ?? "");
+  });
+
+/** Of this namespace, as the leader has it. */
+async function keptPods(): Promise<number | undefined> {
+  const pages = await Promise.all(
+    cluster.operators.store.list().map(async ({ status }) => {
+      const answer = await fetch(`http://${status?.podIP}:8080/metrics`).catch(() => undefined);
+      return answer ? answer.text() : "";
+    }),
+  );
+  const line = new RegExp(`^raykeeper_rayjob_kept_pods\\{namespace="${cluster.namespace}"\\} (\\d+)$`, "m");
+  const [found] = pages.flatMap((page) => line.exec(page)?.[1] ?? []);
+  return found === undefined ? undefined : Number(found);
+}
+const told = (count: number | undefined) => expect.poll(keptPods, { timeout: 30_000 }).toBe(count);
+
+/** Nothing has its label or is owned by it, and it is gone itself: asked live, of all kinds that are ever made for one. */
+async function nothingIsLeft(job: Stored<RayJob>): Promise<void> {
+  await cluster.nothingLeft(job);
+  const { uid } = job.metadata;
+  const mine = ({ metadata }: Stored<KubeObject>) =>
+    metadata.uid === uid ||
+    metadata.labels?.[LABEL.rayJobUID] === uid ||
+    metadata.labels?.[LABEL.cluster] === job.status!.rayClusterName;
+  const all = await Promise.all(
+    ([rayJobs, rayClusters, pods, services, jobs] satisfies ResourceType[]).map((type) =>
+      cluster.client.listAll(type, { namespace: cluster.namespace }),
+    ),
+  );
+  expect(
+    all.flatMap(({ items }) => items.filter(mine).map(({ kind, metadata }) => `${kind} ${metadata.name}`)),
+  ).toEqual([]);
+}
+
+scenario(
+  cluster,
+  "by rules the workers go at once, the cluster later, the RayJob last, none before its time; and nothing is left",
+  async (seen) => {
+    const stages = [
+      rule("DeleteSelf", "SUCCEEDED", 24),
+      rule("DeleteWorkers", "SUCCEEDED"),
+      rule("DeleteCluster", "SUCCEEDED", 12),
+    ];
+    const deletionRules = [...stages, rule("DeleteCluster", "FAILED")];
+    await cluster.apply(withWorker("staged", { entrypoint: "true", deletionStrategy: { deletionRules } }));
+    const job = await cluster.ended("staged");
+    expect(job.status).toMatchObject({ jobStatus: "SUCCEEDED", jobDeploymentStatus: "Complete" });
+    const [worker] = nodesOf(job, NODE_TYPE.worker);
+    const ray = clusterOf(job)!;
+
+    await cluster.until("the worker to be gone", () => nodesOf(job, NODE_TYPE.worker).length === 0);
+    expect(nodesOf(job, NODE_TYPE.head)).toHaveLength(1);
+    const kept = await released("staged", "KeptByPolicy", /with 1 Pod \(cpu 50m, memory 256Mi\) is left: /);
+    const { message } = findCondition(kept.status!, "ResourcesReleased")!;
+    expect(message).toContain("it is deleted 12 s after the end of the job");
+    await told(1);
+    seen(message!);
+
+    await cluster.until("its RayCluster to be gone", () => !clusterOf(job));
+    await released("staged", "Released", /No Pod/);
+    await told(0);
+    await nothingIsLeft(job);
+    const times = [worker!, ray, job].map((one) => after(job, one));
+    seen(`deleted after the end: the worker ${times[0]} s, the RayCluster ${times[1]} s, the RayJob ${times[2]} s`);
+    for (const [index, least] of [0, 12, 24].entries()) expect(times[index]).toBeGreaterThanOrEqual(least);
+    expect([...times].sort((one, other) => one - other)).toEqual(times);
+    const events = (await cluster.events()).filter((event) => event.includes("RayJob/staged"));
+    expect(events.filter((event) => / (UpdatedRayCluster|DeletedRayCluster) /.test(event))).toHaveLength(2);
+  },
+);
+
+scenario(
+  cluster,
+  "by the older form each policy does what it says, HTTPMode; an edit of a RayJob that is over counts at once",
+  async (seen) => {
+    const none = { policy: "DeleteNone" } as const;
+    const spec = {
+      entrypoint: "true",
+      submissionMode: "HTTPMode",
+      deletionStrategy: { onSuccess: none, onFailure: none },
+    } as const;
+    await cluster.apply(withWorker("kept", spec));
+    const job = await cluster.ended("kept");
+    expect(job.status).toMatchObject({ jobStatus: "SUCCEEDED", jobDeploymentStatus: "Complete" });
+    const kept = await released(
+      "kept",
+      "KeptByPolicy",
+      /with 2 Pods \(cpu 100m, memory 512Mi\) is kept, because spec\.deletionStrategy\.onSuccess says DeleteNone/,
+    );
+    seen(findCondition(kept.status!, "ResourcesReleased")!.message!);
+    await told(2);
+
+    const says = (policy: DeletionPolicy) =>
+      cluster.client.patch(rayJobs, cluster.namespace, "kept", {
+        spec: { deletionStrategy: { onSuccess: { policy } } },
+      });
+    await says("DeleteWorkers");
+    await cluster.until("the worker to be gone", () => nodesOf(job, NODE_TYPE.worker).length === 0);
+    await released(
+      "kept",
+      "KeptByPolicy",
+      /with 1 Pod \(cpu 50m, memory 256Mi\) is left: its workers are deleted now, the rest is kept/,
+    );
+    expect(nodesOf(job, NODE_TYPE.head)).toHaveLength(1);
+    await told(1);
+
+    await says("DeleteCluster");
+    await cluster.until("its RayCluster to be gone", () => !clusterOf(job));
+    await released("kept", "Released", /No Pod/);
+    expect(cluster.rayJobs.store.get(cluster.namespace, "kept")?.metadata.deletionTimestamp).toBeUndefined();
+    await told(0);
+
+    await says("DeleteSelf");
+    await nothingIsLeft(job);
+  },
+);
+
+scenario(cluster, "a job that fails follows onFailure, SidecarMode, no sooner than its TTL", async (seen) => {
+  await cluster.apply(
+    smallRayJob("failing", {
+      entrypoint: "exit 3",
+      submissionMode: "SidecarMode",
+      shutdownAfterJobFinishes: true,
+      ttlSecondsAfterFinished: 8,
+      deletionStrategy: { onSuccess: { policy: "DeleteCluster" }, onFailure: { policy: "DeleteSelf" } },
+    }),
+  );
+  const job = await cluster.ended("failing");
+  expect(job.status).toMatchObject({ jobStatus: "FAILED", jobDeploymentStatus: "Failed" });
+  await nothingIsLeft(job);
+  seen(`the RayJob was deleted ${after(job, job)} s after its end`);
+  expect(after(job, job)).toBeGreaterThanOrEqual(8);
+});
+
+scenario(
+  cluster,
+  "a way to end that no rule is for is warned of at once and told at the end; a RayJob that selected its cluster deletes itself alone",
+  async (seen) => {
+    const deletionStrategy = { deletionRules: [rule("DeleteSelf", "SUCCEEDED")] };
+    const spec = {
+      entrypoint: "exit 3",
+      submissionMode: "HTTPMode",
+      shutdownAfterJobFinishes: false,
+      deletionStrategy,
+    } as const;
+    const input = JSON.stringify(smallRayJob("unmatched", spec));
+    const { stderr } = await cluster.kubectl(["create", "-f", "-"], { input });
+    seen(stderr.trim());
+    expect(stderr).toContain("Warning: spec.deletionStrategy.deletionRules: ");
+    const job = await cluster.ended("unmatched");
+    expect(job.status).toMatchObject({ jobStatus: "FAILED", jobDeploymentStatus: "Failed" });
+    await released(
+      "unmatched",
+      "KeptByPolicy",
+      /with 1 Pod \(.*\) is kept, because no rule of spec\.deletionStrategy matches/,
+    );
+    const event = () => cluster.events(job).then((all) => all.find((one) => one.includes(" NoDeletionRuleMatched ")));
+    await expect.poll(event, { timeout: 30_000 }).toContain("jobDeploymentStatus Failed with jobStatus FAILED");
+    seen((await event())!);
+
+    const name = job.status!.rayClusterName!;
+    const { rayClusterSpec: _, ...bare } = smallRayJob("guest", { entrypoint: "true" }).spec;
+    const guest = (policy: DeletionPolicy): RayJob => ({
+      apiVersion: "ray.io/v1",
+      kind: "RayJob",
+      metadata: { name: "guest" },
+      spec: {
+        ...bare,
+        shutdownAfterJobFinishes: false,
+        clusterSelector: { [LABEL.cluster]: name },
+        deletionStrategy: { deletionRules: [rule(policy, "SUCCEEDED", 4), rule("DeleteSelf", "FAILED")] },
+      } as RayJobSpec,
+    });
+    const refused = await cluster.kubectl(["create", "-f", "-"], { input: JSON.stringify(guest("DeleteCluster")) });
+    seen(refused.stderr.trim());
+    expect([refused.code, refused.stderr]).toEqual([
+      1,
+      expect.stringContaining("DeletionPolicyType 'DeleteCluster' not supported when ClusterSelector is set"),
+    ]);
+    const before = clusterOf(job)!;
+    await cluster.apply(guest("DeleteSelf"));
+    const over = await cluster.ended("guest");
+    expect(over.status).toMatchObject({
+      jobStatus: "SUCCEEDED",
+      jobDeploymentStatus: "Complete",
+      rayClusterName: name,
+    });
+    await cluster.nothingLeft(over);
+    expect(after(over, over)).toBeGreaterThanOrEqual(4);
+    const now = clusterOf(job)!;
+    expect([now.metadata.uid, now.metadata.generation]).toEqual([before.metadata.uid, before.metadata.generation]);
+    expect(now.metadata.deletionTimestamp).toBeUndefined();
+    expect(nodesOf(job, NODE_TYPE.head).map(({ metadata }) => metadata.deletionTimestamp)).toEqual([undefined]);
+
+    // What the event asks for.
+    const deletionRules = [...deletionStrategy.deletionRules, rule("DeleteSelf", "FAILED")];
+    await cluster.client.patch(rayJobs, cluster.namespace, "unmatched", {
+      spec: { deletionStrategy: { deletionRules } },
+    });
+    await nothingIsLeft(job);
+  },
+);
