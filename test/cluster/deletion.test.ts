@@ -4,7 +4,7 @@
  * In which order things went is told by what the API server has stored, and when by its own clock: each deletion is no
  * sooner than its rule has it. `shutdownAfterJobFinishes` with a TTL: life.test.ts.
  */
-import { afterAll, beforeAll, expect } from "vitest";
+import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { DeletionPolicy, RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
@@ -30,6 +30,7 @@ beforeAll(async () => {
   }
 });
 afterAll(() => ending.abort());
+afterEach(() => Promise.all(cluster.rayJobs.store.list().map(({ metadata }) => cluster.remove(metadata.name))));
 
 function note({ metadata: { uid, deletionTimestamp, deletionGracePeriodSeconds = 0 } }: Stored): void {
   // Of a Pod it is the time at which its grace is over.
@@ -128,7 +129,7 @@ scenario(
 
     await cluster.until("its RayCluster to be gone", () => !clusterOf(job));
     await released("staged", "Released", /No Pod/);
-    await told(0);
+    await told(undefined);
     await nothingIsLeft(job);
     const times = [worker!, ray, job].map((one) => after(job, one));
     seen(`deleted after the end: the worker ${times[0]} s, the RayCluster ${times[1]} s, the RayJob ${times[2]} s`);
@@ -178,7 +179,7 @@ scenario(
     await cluster.until("its RayCluster to be gone", () => !clusterOf(job));
     await released("kept", "Released", /No Pod/);
     expect(cluster.rayJobs.store.get(cluster.namespace, "kept")?.metadata.deletionTimestamp).toBeUndefined();
-    await told(0);
+    await told(undefined);
 
     await says("DeleteSelf");
     await nothingIsLeft(job);
