@@ -1,45 +1,33 @@
 /**
  * What becomes of a RayJob's cluster, and of itself, when it has ended: both forms of `deletionStrategy`, with a real Ray.
  *
- * In which order things went is told by what the API server has stored, and when by its own clock: each deletion is no
- * sooner than its rule has it. `shutdownAfterJobFinishes` with a TTL: life.test.ts.
+ * What the operator asked for, and when, is told by the API server's audit log: nothing goes sooner than its rule has it.
+ * `shutdownAfterJobFinishes` with a TTL: life.test.ts.
  */
-import { afterAll, afterEach, beforeAll, expect } from "vitest";
+import { afterEach, expect } from "vitest";
 import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
 import type { DeletionPolicy, RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 import { findCondition } from "../../src/domain/rayjob/conditions.ts";
 import { jobs, pods, type ResourceType, rayClusters, rayJobs, services } from "../../src/machinery/kube/resources.ts";
+import { audited } from "./audit.ts";
 import { scenario, smallRayJob, useCluster } from "./cluster.ts";
+import { OPERATOR_USER } from "./operator.ts";
 
 const cluster = useCluster("deletion");
 
-/** When the API server was asked to delete what, by its own clock; by UID. */
-const deletions = new Map<string, number>();
-const ending = new AbortController();
-beforeAll(async () => {
-  for (const type of [rayJobs, rayClusters, pods]) {
-    const options = { namespace: cluster.namespace, timeoutSeconds: 36_000, signal: ending.signal };
-    const events = await cluster.client.watch(type, options);
-    const read = async () => {
-      for await (const event of events) if (event.type !== "BOOKMARK") note(event.object);
-    };
-    read().catch((error: unknown) => {
-      if (!ending.signal.aborted) throw error;
-    });
-  }
-});
-afterAll(() => ending.abort());
 afterEach(() => Promise.all(cluster.rayJobs.store.list().map(({ metadata }) => cluster.remove(metadata.name))));
 
-function note({ metadata: { uid, deletionTimestamp, deletionGracePeriodSeconds = 0 } }: Stored): void {
-  // Of a Pod it is the time at which its grace is over.
-  if (deletionTimestamp) deletions.set(uid, Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000);
+/** Seconds after the end of the job, which is told in whole ones, at which the operator first asked for something. */
+function askedAfter({ metadata: { namespace }, status }: Stored<RayJob>, what: string, name: string): number {
+  const end = Date.parse(status!.endTime!);
+  const first = audited(OPERATOR_USER, end).find(
+    ({ verb, objectRef: { resource, subresource = "", namespace: where, name: which } = {} }) =>
+      `${verb} ${resource}${subresource}` === what && where === namespace && which === name,
+  );
+  return (Date.parse(first?.requestReceivedTimestamp ?? "") - end) / 1000;
 }
-
-/** Seconds between the end of the job and the deletion, both by clocks of whole seconds. */
-const after = ({ status }: Stored<RayJob>, { metadata: { uid } }: Stored): number =>
-  (deletions.get(uid)! - Date.parse(status!.endTime!)) / 1000;
+const deletedAfter = (job: Stored<RayJob>): number => askedAfter(job, "delete rayjobs", job.metadata.name);
 
 const nodesOf = (job: Stored<RayJob>, type: string) =>
   cluster.podsOf(job).filter(({ metadata }) => metadata.labels?.[LABEL.nodeType] === type);
@@ -116,8 +104,6 @@ scenario(
     await cluster.apply(withWorker("staged", { entrypoint: "true", deletionStrategy: { deletionRules } }));
     const job = await cluster.ended("staged");
     expect(job.status).toMatchObject({ jobStatus: "SUCCEEDED", jobDeploymentStatus: "Complete" });
-    const [worker] = nodesOf(job, NODE_TYPE.worker);
-    const ray = clusterOf(job)!;
 
     await cluster.until("the worker to be gone", () => nodesOf(job, NODE_TYPE.worker).length === 0);
     expect(nodesOf(job, NODE_TYPE.head)).toHaveLength(1);
@@ -131,7 +117,9 @@ scenario(
     await released("staged", "Released", /No Pod/);
     await told(undefined);
     await nothingIsLeft(job);
-    const times = [worker!, ray, job].map((one) => after(job, one));
+    const ray = job.status!.rayClusterName!;
+    const suspended = askedAfter(job, "patch rayclusters", ray);
+    const times = [suspended, askedAfter(job, "delete rayclusters", ray), deletedAfter(job)];
     seen(`deleted after the end: the worker ${times[0]} s, the RayCluster ${times[1]} s, the RayJob ${times[2]} s`);
     for (const [index, least] of [0, 12, 24].entries()) expect(times[index]).toBeGreaterThanOrEqual(least);
     expect([...times].sort((one, other) => one - other)).toEqual(times);
@@ -199,8 +187,8 @@ scenario(cluster, "a job that fails follows onFailure, SidecarMode, no sooner th
   const job = await cluster.ended("failing");
   expect(job.status).toMatchObject({ jobStatus: "FAILED", jobDeploymentStatus: "Failed" });
   await nothingIsLeft(job);
-  seen(`the RayJob was deleted ${after(job, job)} s after its end`);
-  expect(after(job, job)).toBeGreaterThanOrEqual(8);
+  seen(`the RayJob was deleted ${deletedAfter(job)} s after its end`);
+  expect(deletedAfter(job)).toBeGreaterThanOrEqual(8);
 });
 
 scenario(
@@ -257,7 +245,7 @@ scenario(
       rayClusterName: name,
     });
     await cluster.nothingLeft(over);
-    expect(after(over, over)).toBeGreaterThanOrEqual(4);
+    expect(deletedAfter(over)).toBeGreaterThanOrEqual(4);
     const now = clusterOf(job)!;
     expect([now.metadata.uid, now.metadata.generation]).toEqual([before.metadata.uid, before.metadata.generation]);
     expect(now.metadata.deletionTimestamp).toBeUndefined();

@@ -91,8 +91,8 @@ scenario(
     expect(trusted).toHaveLength(1);
     const both = await cluster.until("two replicas", () => replicas().length === 2 && replicas());
     for (const replica of both) {
-      expect(await askReplica(replica, PLACE, trusted)).toMatchObject({ allowed: true });
-      expect(await askReplica(replica, PLACE, trusted, INVALID)).toMatchObject({ allowed: false });
+      expect(await askReplica(cluster, replica, PLACE, trusted)).toMatchObject({ allowed: true });
+      expect(await askReplica(cluster, replica, PLACE, trusted, INVALID)).toMatchObject({ allowed: false });
     }
 
     const upgrade = await judgedMeanwhile(cluster, () =>
@@ -150,7 +150,7 @@ scenario(cluster, "a certificate of cert-manager's serves, and its renewal too, 
   await trust(cluster, PLACE, [authority.certificate]);
   await isAsked();
   const [pod] = replicas();
-  const shown = async () => (await askReplica(pod!, PLACE, [authority.certificate])).certificate;
+  const shown = async () => (await askReplica(cluster, pod!, PLACE, [authority.certificate])).certificate;
   const one = (pem: string) => pem.replace(/\s/g, "");
   expect(one(await shown())).toBe(one(first.certificate));
 

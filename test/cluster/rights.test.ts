@@ -4,10 +4,7 @@
  *
  * A project of its own, since it must come last; test/cluster/setup.ts tells it by its environment when the run began.
  */
-import { readdirSync, readFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { paths } from "../../hack/cluster/paths.js";
 import {
   leaderElectionPermissions,
   operatorPermissions,
@@ -15,23 +12,8 @@ import {
   webhookConfigurationPermissions,
   webhookPermissions,
 } from "../../src/permissions.ts";
+import { type Audited, audited } from "./audit.ts";
 import { OPERATOR, OPERATOR_USER } from "./operator.ts";
-
-interface Audited {
-  readonly stage: string;
-  readonly verb: string;
-  readonly requestURI: string;
-  readonly user: { readonly username: string };
-  readonly objectRef?: {
-    readonly resource?: string;
-    readonly apiGroup?: string;
-    readonly subresource?: string;
-    readonly name?: string;
-  };
-  readonly responseStatus?: { readonly code?: number };
-  readonly requestReceivedTimestamp: string;
-  readonly annotations?: Readonly<Record<string, string>>;
-}
 
 /** Rights that scenarios on a node that works may have no use for; the tests on a real API server see each of them used. */
 const SELDOM: Readonly<Record<string, string>> = {
@@ -39,19 +21,6 @@ const SELDOM: Readonly<Record<string, string>> = {
   "delete pods": "a Pod is deleted alone when it has failed and is replaced, or when there is one too many",
   "delete services": "while a RayCluster is suspended that no RayJob has made",
 };
-
-/** All that the operator asked since this run began, rotated files included. */
-function asked(): Audited[] {
-  const began = Number(process.env["RAYKEEPER_CLUSTER_BEGAN"]);
-  expect(began, "the time at which test/cluster/setup.ts began").toBeGreaterThan(0);
-  const stem = basename(paths.auditLog, ".log");
-  return readdirSync(dirname(paths.auditLog))
-    .filter((name) => name.startsWith(stem))
-    .flatMap((name) => readFileSync(join(dirname(paths.auditLog), name), "utf8").split("\n"))
-    .filter((line) => line.includes(OPERATOR_USER) && line.endsWith("}"))
-    .map((line) => JSON.parse(line) as Audited)
-    .filter(({ user, requestReceivedTimestamp: at }) => user.username === OPERATOR_USER && Date.parse(at) >= began);
-}
 
 const resourceOf = ({ objectRef: { resource = "", subresource } = {} }: Audited): string =>
   subresource ? `${resource}/${subresource}` : resource;
@@ -62,7 +31,9 @@ const uses = (one: Audited, { group, resource, names }: Permission, verb: string
   resourceOf(one) === resource &&
   (names === undefined || names.includes(one.objectRef?.name ?? ""));
 
-const all = asked();
+const began = Number(process.env["RAYKEEPER_CLUSTER_BEGAN"]);
+expect(began, "the time at which test/cluster/setup.ts began").toBeGreaterThan(0);
+const all = audited(OPERATOR_USER, began);
 const granted = [
   ...operatorPermissions,
   ...leaderElectionPermissions,

@@ -84,25 +84,31 @@ export async function operatorReplicas(cluster: NodeCluster, replicas: number): 
   return found;
 }
 
-/** While something goes on, has a valid and an invalid RayJob judged again and again; answers how often, and what was wrong. */
-export async function judgedMeanwhile(
-  cluster: NodeCluster,
-  act: () => Promise<unknown>,
-): Promise<{ readonly times: number; readonly wrong: readonly string[] }> {
+interface Judged {
+  readonly times: number;
+  /** What was neither admitted nor refused as it should have been, and, of the last times, how many all were. */
+  readonly wrong: readonly string[];
+  readonly rightAtLast: number;
+}
+
+/** While something goes on, has a valid and an invalid RayJob judged again and again. */
+export async function judgedMeanwhile(cluster: NodeCluster, act: () => Promise<unknown>): Promise<Judged> {
   const ending = new AbortController();
   const acting = act().finally(() => ending.abort());
   // It is awaited only when the loop has ended.
   acting.catch(() => {});
   let times = 0;
+  let rightAtLast = 0;
   const wrong: string[] = [];
   while (!ending.signal.aborted) {
     const [valid, invalid] = await Promise.all([verdict(cluster), verdict(cluster, INVALID)]);
+    const bad = [valid === "201" ? [] : valid, /^422 .*denied the request/.test(invalid) ? [] : invalid].flat();
     times += 2;
-    if (valid !== "201") wrong.push(valid);
-    if (!/^422 .*denied the request/.test(invalid)) wrong.push(invalid);
+    rightAtLast = bad.length > 0 ? 0 : rightAtLast + 2;
+    wrong.push(...bad);
   }
   await acting;
-  return { times, wrong };
+  return { times, wrong, rightAtLast };
 }
 
 export interface Answer {
@@ -114,6 +120,7 @@ export interface Answer {
 
 /** Asks one replica as the API server does, which trusts `authorities` alone. */
 export function askReplica(
+  cluster: NodeCluster,
   { status }: Stored<Pod>,
   { namespace, webhook }: Place,
   authorities: readonly string[],
@@ -123,7 +130,13 @@ export function askReplica(
   const review = {
     apiVersion: "admission.k8s.io/v1",
     kind: "AdmissionReview",
-    request: { uid: "asked-by-hand", operation: "CREATE", namespace: "default", name: object.metadata.name, object },
+    request: {
+      uid: "asked-by-hand",
+      operation: "CREATE",
+      namespace: cluster.namespace,
+      name: object.metadata.name,
+      object,
+    },
   };
   return new Promise((resolve, reject) => {
     const asking = request(
