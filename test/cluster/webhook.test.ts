@@ -14,16 +14,7 @@ import { rayJobs, secrets } from "../../src/machinery/kube/resources.ts";
 import { fromSecretData, type KeyRing, LIFETIMES, toSecretData, turned } from "../../src/webhook/keyRing.ts";
 import { isReady, scenario, smallRayJob, stopwatch, useCluster } from "./cluster.ts";
 import { OPERATOR, OPERATOR_USER } from "./operator.ts";
-import {
-  askReplica,
-  bundleOf,
-  INVALID,
-  judgedMeanwhile,
-  operatorReplicas,
-  timesAsked,
-  trust,
-  verdict,
-} from "./webhook.ts";
+import { askReplica, bundleOf, INVALID, judgedMeanwhile, operatorReplicas, timesAsked, trust } from "./webhook.ts";
 
 const cluster = useCluster("webhook");
 afterAll(() => operatorReplicas(cluster, 1));

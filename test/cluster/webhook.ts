@@ -84,7 +84,7 @@ export async function operatorReplicas(cluster: NodeCluster, replicas: number): 
   return found;
 }
 
-interface Judged {
+export interface Judged {
   readonly times: number;
   /** What was neither admitted nor refused as it should have been, and, of the last times, how many all were. */
   readonly wrong: readonly string[];
