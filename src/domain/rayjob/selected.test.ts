@@ -292,8 +292,9 @@ describe("stopping the job of a RayJob that is deleted", () => {
     const refused = { stop: stop("12:10:02", "refused"), answer: silence() };
     expect(doings(decide(leaving({ ray: refused }), at("12:10:06")))).toEqual([]);
     expect(doings(decide(leaving({ ray: refused }), at("12:10:07")))).toEqual(["stop"]);
-    const idle = { stop: stop("12:10:02"), answer: says("RUNNING", { at: "12:10:07" }) };
-    expect(doings(decide(leaving({ ray: idle }), at("12:10:08")))).toEqual(["stop"]);
+    const idle = (asked: string) => ({ stop: stop("12:10:02"), answer: says("RUNNING", { at: asked }) });
+    expect(doings(decide(leaving({ ray: idle("12:10:06") }), at("12:10:08")))).toEqual([]);
+    expect(doings(decide(leaving({ ray: idle("12:10:07") }), at("12:10:08")))).toEqual(["stop"]);
   });
 
   it("asks nothing where nothing can run: not submitted, ended by Ray's word, cluster gone", () => {
@@ -395,6 +396,9 @@ describe("the end on a selected cluster", () => {
     expect(doings(decide(seen, NOW))).toEqual(["delete Job demo"]);
     expect(doings(decide({ ...seen, jobs: [] }, NOW))).toEqual(["stop"]);
     const silent = { ...seen, jobs: [], ray: { answer: silence(), stop: stop("12:10:02", "unknown") } };
+    // Longer than on a cluster of its own, which would take the job along.
+    const early = { ...silent, ray: { ...silent.ray, answer: silence({ at: "12:10:50" }) } };
+    expect(decide(early, at("12:10:59")).status).toBeUndefined();
     const decision = decide(silent, at("12:11:00"));
     expect(statusOf(decision)).toMatchObject({ jobDeploymentStatus: "Failed", reason: "DeadlineExceeded" });
     expect(reasons(decision)).toContain("RayJobStopUnconfirmed");

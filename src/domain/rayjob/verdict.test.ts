@@ -427,6 +427,14 @@ describe("j: the head is gone and Ray is silent", () => {
     expect(reasons(decision)).toEqual(["HeadPodLost", "AttemptFailed"]);
   });
 
+  it("a head whose Ray works is not lost because another container of its Pod has ended", () => {
+    const agent = { name: "log-agent", state: { terminated: { exitCode: 1, finishedAt: wire("12:09:00") } } };
+    const ray = { name: "ray-head", state: { running: { startedAt: wire("12:00:10") } } };
+    const pod = headPod({ status: { containerStatuses: [agent, ray] } });
+    const beside = { ...pod, spec: { ...pod.spec, restartPolicy: "Never" } } as typeof pod;
+    expect(phase(decide(whileRunning({ pods: [beside], answer: silence() }), NOW).status)).toBe("Running");
+  });
+
   it("an evicted head's reason stays readable in the message", () => {
     const decision = decide(whileRunning({ pods: [gone[1][1]], answer: silence() }), NOW);
     expect(decision.status?.["message"]).toContain("Evicted: low on memory");
