@@ -548,15 +548,16 @@ describe("the RayJob's head Service", () => {
     expect(decision.effects).toEqual([]);
   });
 
-  it("left over from KubeRay and leading elsewhere is replaced", () => {
-    const stale = headService({
-      cluster: "demo-older",
-      metadata: {
-        ownerReferences: [{ apiVersion: "ray.io/v1", kind: "RayJob", name: "demo", uid: "uid-demo", controller: true }],
-      },
-    });
-    const told = written(whileRunning({ services: [stale] }), decide(whileRunning({ services: [stale] }), NOW));
-    expect(doings(decide(told, NOW))).toEqual(["delete Service demo-head-svc"]);
+  it.each([
+    ["and leading elsewhere is replaced", "demo-older", ["delete Service demo-head-svc"]],
+    ["and leading to the attempt's own head is kept", CLUSTER, []],
+  ])("left over from KubeRay %s", (_, cluster, expected) => {
+    const ownerReferences = [
+      { apiVersion: "ray.io/v1", kind: "RayJob", name: "demo", uid: "uid-demo", controller: true },
+    ];
+    const services = [headService({ cluster, metadata: { ownerReferences } })];
+    const told = written(whileRunning({ services }), decide(whileRunning({ services }), NOW));
+    expect(doings(decide(told, NOW))).toEqual(expected);
   });
 });
 

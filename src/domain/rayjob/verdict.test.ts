@@ -435,6 +435,16 @@ describe("j: the head is gone and Ray is silent", () => {
     expect(phase(decide(whileRunning({ pods: [beside], answer: silence() }), NOW).status)).toBe("Running");
   });
 
+  it("what Ray said before the head Pod of now was made is no word about it, though none of its containers has begun", () => {
+    const metadata = { uid: "uid-other", creationTimestamp: wire("12:09:00") };
+    const pod = headPod({ metadata, status: { phase: "Pending", conditions: [], containerStatuses: [] } });
+    for (const answer of [says("RUNNING", { at: "12:08:59" }), unknownToRay({ at: "12:08:59" })]) {
+      const decision = decide(whileRunning({ pods: [pod], answer }), NOW);
+      expect(decision.summary).toContain("Ray is recovering: head Pod demo-c0000-head was replaced");
+      expect(phase(decision.status ?? statusWith(seenRunning()))).toBe("Running");
+    }
+  });
+
   it("an evicted head's reason stays readable in the message", () => {
     const decision = decide(whileRunning({ pods: [gone[1][1]], answer: silence() }), NOW);
     expect(decision.status?.["message"]).toContain("Evicted: low on memory");
