@@ -82,7 +82,7 @@ export const operatorPermissions: readonly Permission[] = [
     group: "events.k8s.io",
     resource: "events",
     verbs: ["create", "patch", "list"],
-    why: "told; patched to count repetitions; listed to tell why a volume cannot be mounted",
+    why: "told; patched to count repetitions; listed to tell why a volume cannot be mounted, and whether a head that is gone had been there",
   },
 ];
 

@@ -95,11 +95,17 @@ export type LiveQuestion =
    * Warnings of one reason: what nobody writes into a status. They explain, and nothing irreversible may follow from
    * them: an answer may be some seconds old, and who may not read events gets none.
    */
-  | { readonly ask: "warnings"; readonly kind: "Event"; readonly namespace: string; readonly reason: string };
+  | { readonly ask: "warnings"; readonly kind: "Event"; readonly namespace: string; readonly reason: string }
+  /**
+   * What was said about a Pod of this name, which may be gone: it tells that there was one. Nothing proves that there was
+   * none: events are kept for an hour as a rule, and who may not read them gets none.
+   */
+  | { readonly ask: "said"; readonly kind: "Event"; readonly namespace: string; readonly pod: string };
 
 /** Names a question, as the key under which its answer is found. */
 export function questionKey(question: LiveQuestion): string {
   if (question.ask === "warnings") return `warnings ${question.namespace} ${question.reason}`;
+  if (question.ask === "said") return `said ${question.namespace}/${question.pod}`;
   return question.ask === "get"
     ? `get ${question.kind} ${question.namespace}/${question.name}`
     : `list ${question.kind} ${question.namespace} ${Object.entries(question.labels)
@@ -110,7 +116,7 @@ export function questionKey(question: LiveQuestion): string {
 
 /**
  * Answers to the live questions of this pass: a `get` has one object or none, a `list` any number (metadata only),
- * `warnings` any number.
+ * `warnings` and `said` any number.
  */
 export type LiveAnswers = ReadonlyMap<string, readonly KubeObject[]>;
 

@@ -435,6 +435,26 @@ describe("the reconcile loop", () => {
       expect(results().every((result) => result === "done")).toBe(true);
     });
 
+    it("asks what was said about a Pod, again when there is no answer, and goes without where it may not read it", async () => {
+      const path = "/apis/events.k8s.io/v1/namespaces/default/events";
+      const said = { ask: "said", kind: "Event", namespace: "default", pod: "head" } as const;
+      const answers = [refusal(500, "InternalError"), list("10", [stored("e", 6)]), refusal(403, "Forbidden")];
+      server.on(`GET ${path}`, ...answers);
+      const heard: unknown[] = [];
+      decide = ({ live }) => {
+        const told = live.get("said default/head");
+        if (!told) return { ask: [said] };
+        heard.push(told.length);
+        return { wakeAt: clock.now() + 15_000 };
+      };
+      await start();
+      await clock.advance(20_000);
+      expect(results().slice(0, 3)).toEqual(["failed", "done", "done"]);
+      expect(heard).toEqual([1, 0]);
+      const fieldSelector = "regarding.kind=Pod,regarding.name=head";
+      expect(server.made(`GET ${path}`)[0]).toMatchObject({ query: { fieldSelector } });
+    });
+
     it("looks again later when there was no answer", async () => {
       server.on("GET /api/v1/namespaces/default/pods", refusal(500, "InternalError"), list("10"));
       decide = ({ live }) => (live.has(key) ? {} : { ask: [question] });

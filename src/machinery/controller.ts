@@ -11,7 +11,7 @@ import type { Clock } from "./clock.ts";
 import type { Events } from "./events.ts";
 import { type Freshness, selector } from "./freshness.ts";
 import type { KubeClient } from "./kube/client.ts";
-import { isNotFound, KubeError } from "./kube/errors.ts";
+import { isForbidden, isNotFound, KubeError } from "./kube/errors.ts";
 import { byKind } from "./kube/resources.ts";
 import { describe, type Logger, silent } from "./logger.ts";
 import { type Metrics, noMetrics } from "./metrics.ts";
@@ -213,6 +213,7 @@ export class Controller<Observed, External extends { do: string; why: string } =
       return (await client.listAll(type, { namespace, labelSelector: selector(labels), metadataOnly: true })).items;
     }
     if (question.ask === "warnings") return this.#warnings(question.namespace, question.reason);
+    if (question.ask === "said") return this.#said(question.namespace, question.pod);
     try {
       const metadataOnly = question.kind === "Secret";
       return [await client.get(type, question.namespace, question.name, { metadataOnly })];
@@ -241,6 +242,17 @@ export class Controller<Observed, External extends { do: string; why: string } =
       this.#log.debug({ controller: name, namespace, reason, error: describe(error) }, "warnings cannot be read");
       this.#heard.set(key, { until: clock.now() + WARNINGS_MISSED, said: [] });
       return [];
+    }
+  }
+
+  /** Something irreversible depends on it: a store of events that is down is asked again. */
+  async #said(namespace: string, pod: string): Promise<readonly KubeObject[]> {
+    const fieldSelector = `regarding.kind=Pod,regarding.name=${pod}`;
+    try {
+      return (await this.#hurried.listAll(byKind("Event"), { namespace, fieldSelector })).items;
+    } catch (error) {
+      if (isForbidden(error) || isNotFound(error)) return [];
+      throw error;
     }
   }
 

@@ -1218,7 +1218,9 @@ export function conformance(name: string, makeTarget: () => Promise<Target> | Ta
           involvedObject: { kind: "Widget", name: "a" },
           reportingComponent: "raykeeper",
         });
-        const now = await must("GET", path, undefined, { query: { fieldSelector: "regarding.name=a" } });
+        const now = await must("GET", path, undefined, {
+          query: { fieldSelector: "regarding.kind=Widget,regarding.name=a" },
+        });
         expect((now.items as Any[])[0]).toMatchObject({ note: "It began.", regarding: { name: "a" } });
       });
       describe("an Event of events.k8s.io", () => {

@@ -7,6 +7,7 @@
  * May not: use real time.
  */
 import type { ContainerState, Pod, PodStatus, Secret } from "../../src/api/kubernetes.ts";
+import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
 import { toWire } from "../../src/domain/time.ts";
 import type { Clock } from "../../src/machinery/clock.ts";
@@ -261,6 +262,7 @@ export class FakeKubelet {
     const { status } = await this.#options.transport.request({ method: "POST", path, body });
     // Deleted meanwhile.
     if (status >= 300) return;
+    this.#tellScheduled(run);
     const { imageError } = run.behaviour;
     const waiting: ContainerState = imageError
       ? { waiting: { reason: imageError, message: `Back-off pulling image` } }
@@ -270,6 +272,27 @@ export class FakeKubelet {
       containerStatuses: this.#containers(run, waiting, false),
     });
     this.#after(run.behaviour.start, run, "pending", () => this.#beRunning(run));
+  }
+
+  /** The scheduler's event. Only a head's is read by anybody. */
+  #tellScheduled({ pod: { metadata } }: Run): void {
+    const { name, namespace = "default", uid, labels = {} } = metadata;
+    if (labels[LABEL.nodeType] !== NODE_TYPE.head) return;
+    const body = {
+      apiVersion: "events.k8s.io/v1",
+      kind: "Event",
+      metadata: { name: `${name}.${uid}`, namespace },
+      eventTime: new Date(this.#options.clock.now()).toISOString().replace("Z", "000Z"),
+      type: "Normal",
+      reason: "Scheduled",
+      action: "Binding",
+      note: `Successfully assigned ${namespace}/${name}`,
+      reportingController: "default-scheduler",
+      reportingInstance: "default-scheduler-1",
+      regarding: { apiVersion: "v1", kind: "Pod", namespace, name, uid },
+    };
+    const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
+    void this.#options.transport.request({ method: "POST", path, body });
   }
 
   async #beRunning(run: Run): Promise<void> {

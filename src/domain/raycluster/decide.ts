@@ -14,6 +14,7 @@ import { inOneText, sentence, type Violation } from "../validation.ts";
 import { type TokenStep, tokenQuestion, tokenStep } from "./authSecret.ts";
 import { deleteAllPods, deletePod } from "./effects.ts";
 import { FAILURES_ANNOTATION, type FailureJournal, type Patience, patience, readJournal } from "./failures.ts";
+import { formerHead } from "./formerHead.ts";
 import { keepsLostHead, planHead } from "./head.ts";
 import { waitsForJournal } from "./journalFirst.ts";
 import {
@@ -89,6 +90,15 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
   const unseen = needsLive ? live!.filter((pod) => isOwned(pod, cluster) && !seen.has(pod.metadata.uid!)) : [];
   // A Pod whose label a user took off, to look at it in peace, is never in the cache: it only holds up a suspension.
   const behind = unseen.some((pod) => suspend !== undefined || pod.metadata.labels?.[LABEL.nodeType] !== undefined);
+  if (!behind && plan.creates.length > 0 && pods.heads.length === 0) {
+    const former = formerHead(observed, now);
+    if ("ask" in former) return { ...quiet("Was there a head before?"), ask: [former.ask] };
+    if (former.uid !== undefined) {
+      const head = { ...cluster.status?.head, podUID: former.uid };
+      const summary = `Writes down the head that there was, and is no more: Pod ${former.uid}.`;
+      return { ...quiet(summary), status: { ...cluster.status, head } };
+    }
+  }
   const phase: SuspendPhase = suspend === undefined ? "running" : behind ? "suspending" : suspend.next;
 
   const secret = plan.creates.length > 0 && !behind ? tokenStep(observed, live!, now) : undefined;

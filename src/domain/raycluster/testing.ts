@@ -88,6 +88,7 @@ export class World {
     const reply = (question: LiveQuestion): readonly KubeObject[] => {
       if (question.ask === "warnings") return this.warnings.filter(({ reason }) => reason === question.reason);
       if (question.kind === "Secret") return this.secrets;
+      if (question.ask === "said") return [];
       return question.kind === "Pod"
         ? [...this.pods, ...this.hidden]
         : this.deleted

@@ -319,7 +319,7 @@ function reply(question: LiveQuestion, world: ObservedRayJob): readonly KubeObje
     Pod: world.pods,
   };
   const objects = all[question.kind] ?? [];
-  if (question.ask === "warnings") return [];
+  if (question.ask === "warnings" || question.ask === "said") return [];
   return question.ask === "get"
     ? objects.filter((object) => object.metadata.name === question.name)
     : objects.filter((object) =>

@@ -5,7 +5,7 @@
  * schedule open with `life.begin()`.
  */
 import type { Pod } from "../../../src/api/kubernetes.ts";
-import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../../src/api/labels.ts";
+import { ANNOTATION, LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
 import type { RayCluster } from "../../../src/api/raycluster.ts";
 import type { RayJob } from "../../../src/api/rayjob.ts";
@@ -43,6 +43,11 @@ const runningPod = (life: Life, type: string | undefined): Stored<Pod> | undefin
   );
 const anyHead = (life: Life): Stored<Pod> | undefined =>
   all<Pod>(life, "/pods").find(({ metadata }) => metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head);
+/** Its RayCluster may have one head only, and does not know which that is. */
+const awaitsHead = (life: Life): boolean => {
+  const { metadata, status } = cluster(life) ?? {};
+  return metadata?.annotations?.[ANNOTATION.oneHead] === "true" && status?.head?.podUID === undefined;
+};
 const sidecarRuns = (pod: Stored<Pod> | undefined): boolean =>
   pod?.status?.containerStatuses?.some(({ name, state }) => name === SUBMITTER_CONTAINER && state?.running) ?? false;
 const submitterJob = (life: Life) => all(life, "batch/jobs").find(({ metadata }) => !metadata.deletionTimestamp);
@@ -231,6 +236,17 @@ export const acts: readonly Act[] = [
   },
   // Nodes.
   { name: "delete-head", changesEnd: true, can: (l) => anyHead(l) !== undefined, act: (l) => remove(l, anyHead(l)!) },
+  {
+    // It runs, and submits where it is a sidecar's, and is removed by force, while nobody leads who would write it down.
+    name: "head-vanishes-unseen",
+    changesEnd: true,
+    can: (l) => anyHead(l) !== undefined && !l.chief.dead && awaitsHead(l),
+    act(life) {
+      const pod = anyHead(life)!;
+      life.outage(40_000);
+      later(life, 20_000, () => remove(life, pod));
+    },
+  },
   {
     name: "evict-head",
     changesEnd: true,

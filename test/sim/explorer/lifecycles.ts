@@ -412,6 +412,10 @@ export const lifecycles: readonly Lifecycle[] = [
     script: once("Running", "delete-head", "running"),
     core: true,
   }),
+  sidecar("head-vanishes-unseen", "Complete", retryable, {
+    jobs: [long, short],
+    script: once("Initializing", "head-vanishes-unseen"),
+  }),
   sidecar("done-before-workers", "Complete", {}, { workerless: true }),
   kueue("admitted", "Complete", {}, { core: true }),
   kueue("admitted-http", "Complete", HTTP),

@@ -484,6 +484,12 @@ export const mutants: readonly Mutant[] = [
     replace: [["!isCurrent || record.submissionStartTime === undefined ||", "!isCurrent ||"]],
     in: ["sidecar-success"],
   },
+  {
+    name: "a sidecar's head made anew, whatever there was before",
+    file: "domain/raycluster/formerHead.ts",
+    replace: [["if (!submits ||", "if (true || !submits ||"]],
+    in: ["sidecar-head-vanishes-unseen"],
+  },
   // The user submits.
   {
     name: "the id of an earlier attempt taken for this one's",
