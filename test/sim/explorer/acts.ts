@@ -2,7 +2,7 @@
  * What others than the operator may do when the world is in a new state: users, nodes, dashboards, other operators.
  *
  * To add one: a line in the table. `can` says whether there is anything to do it to; what goes on over a time holds the
- * schedule open with `life.begin()`.
+ * schedule open with `life.beginAct()`.
  */
 import type { Pod } from "../../../src/api/kubernetes.ts";
 import { ANNOTATION, LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../../src/api/labels.ts";
@@ -63,7 +63,7 @@ export async function quietly(done: Promise<unknown>): Promise<void> {
 
 /** `act` happens after a while, and the schedule is not over before. */
 function later(life: Life, milliseconds: number, act: () => Promise<unknown> | unknown): void {
-  const done = life.begin();
+  const done = life.beginAct();
   life.world.clock.after(milliseconds, () => void Promise.resolve(act()).finally(done));
 }
 
@@ -145,7 +145,7 @@ export const acts: readonly Act[] = [
     async act(life) {
       const { uid } = job(life)!.metadata;
       await quietly(life.world.client.delete(rayJobs, "default", "demo"));
-      const done = life.begin();
+      const done = life.beginAct();
       const again = () => {
         if (job(life)?.metadata.uid === uid) return void life.world.clock.after(50, again);
         void life.create().finally(done);

@@ -10,7 +10,7 @@ const lifecycle = (name: string, parts: Partial<Lifecycle> = {}): Lifecycle => (
 });
 const success = lifecycle("success");
 const tail = (of: Lifecycle, acted = 0, drawn = 0): Tail => ({ lifecycle: of, acted, drawn });
-const strict: Laxity = { disturbed: false, told: false, allowed: 0, rivals: 0 };
+const strict: Laxity = { disturbed: false, told: false, allowed: 0 };
 const way = (to: string | undefined, parts: Partial<Way> = {}): Way => ({
   ...{ to, end: "the end", alternatives: 1, points: 1, phases: new Set<string>() },
   ...{ from: tail(success), until: tail(success), laxity: strict, laxityThen: strict },

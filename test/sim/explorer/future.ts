@@ -38,8 +38,8 @@ export interface Stand {
 }
 
 /** A state and how strictly it is watched, in one text. */
-export const situationOf = ({ state, laxity: { disturbed, told, allowed, rivals } }: Omit<Stand, "tail">): string =>
-  `${state} ${disturbed ? "disturbed" : ""} ${told ? "told" : ""} ${allowed} ${rivals}`;
+export const situationOf = ({ state, laxity: { disturbed, told, allowed } }: Omit<Stand, "tail">): string =>
+  `${state} ${disturbed ? "disturbed" : ""} ${told ? "told" : ""} ${allowed}`;
 
 /** What is still to come of what a lifecycle lays down. */
 export interface Tail {
@@ -55,14 +55,10 @@ export interface Laxity {
   readonly told: boolean;
   /** Attempts and submitters beyond the limits. */
   readonly allowed: number;
-  readonly rivals: number;
 }
 
 const asStrict = (one: Laxity, other: Laxity): boolean =>
-  (!one.disturbed || other.disturbed) &&
-  (!one.told || other.told) &&
-  one.allowed <= other.allowed &&
-  one.rivals <= other.rivals;
+  (!one.disturbed || other.disturbed) && (!one.told || other.told) && one.allowed <= other.allowed;
 
 const texts = new WeakMap<object, string>();
 function textOf(value: object): string {
@@ -150,7 +146,6 @@ export class Memory {
           disturbed: laxity.disturbed || then.disturbed,
           told: laxity.told || then.told,
           allowed: laxity.allowed + then.allowed - before.allowed,
-          rivals: laxity.rivals + then.rivals - before.rivals,
         },
       };
       const onward = this.ofState(to);

@@ -5,6 +5,7 @@
  * it ended. A life stops early at a state that another life has gone on from.
  * Next: acts.ts and replica.ts for what can happen, oracles.ts for what must not, explore.ts for which lives are lived.
  */
+import { createHash } from "node:crypto";
 import type { Pod } from "../../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
@@ -98,6 +99,9 @@ export interface LifeOptions {
 const MINUTE = 60_000;
 /** A successor takes over so long after an operator has died. */
 const SUCCESSION = 2000;
+/** So long after its last renewal an operator may believe that it leads; and so long what it has sent is on its way. */
+const RIVALRY = 10_000;
+const ON_THE_WAY = 1000;
 /** From when he sees that a cluster waits for him until its user has submitted. */
 const HAND_OVER = 4000;
 /** Longer than the longest back-off: what does nothing for so long does nothing any more. */
@@ -130,6 +134,7 @@ export class Life implements Surroundings {
   readonly clock: World["clock"];
   readonly kubernetes: Transport;
   readonly ray: World["ray"];
+  /** Operators there are that believe they lead. */
   rivals = 0;
   /** What operators asked to be made that makes Pods: RayClusters and submitters. */
   readonly asked: KubeRequest[] = [];
@@ -139,7 +144,11 @@ export class Life implements Surroundings {
   readonly #stopping = new Map<Replica, () => void>();
   #chief: Replica | undefined;
   #succession = SUCCESSION;
+  /** What goes on over a time, because of a fault; and what the lifecycle lays down, by name. */
   #underWay = 0;
+  readonly #laidDown: string[] = [];
+  /** The act of the script that is being done. */
+  #scripted: string | undefined;
   /** Jobs that Ray had taken when this RayJob was made: they are a namesake's. */
   #namesakes = 0;
   #passes = 0;
@@ -152,6 +161,8 @@ export class Life implements Surroundings {
   #open: Pick<Stretch, "at" | "choice" | "from"> | undefined = { at: undefined, choice: USUAL, from: 0 };
   /** States that were passed before the last deviation, or while it was under way. */
   readonly #before = new Set<string>();
+  /** Whether the oracles let more pass already when the last fault came. */
+  #wasDisturbed = false;
   #joined: Future | undefined;
   #last = 0;
   #changed = true;
@@ -237,6 +248,7 @@ export class Life implements Surroundings {
     const violations: string[] = [];
     let cut = false;
     try {
+      this.#begins();
       this.#startChief();
       if (this.lifecycle.elected) this.#startChief();
       if (this.lifecycle.cluster === "there") await this.createCluster();
@@ -259,7 +271,7 @@ export class Life implements Surroundings {
           [steps, passes, last] = [0, this.#passes, this.#chooser.taken.length];
           exhaustedAt = undefined;
         }
-        const free = this.#chooser.exhausted && this.#underWay === 0;
+        const free = this.#chooser.exhausted && !this.#isBusy;
         exhaustedAt = free ? (exhaustedAt ?? this.clock.now()) : undefined;
         const overdue = exhaustedAt !== undefined && this.clock.now() - exhaustedAt > PATIENCE;
         if (overdue || steps > MOST_STEPS || this.#passes - passes > MOST_PASSES || !(await this.clock.step())) {
@@ -297,19 +309,33 @@ export class Life implements Surroundings {
     };
   }
 
-  /** Comes to a new state; false when it need not be gone on from. */
+  /** What comes before the first state. */
+  #begins(): void {
+    const state = createHash("sha1").update(this.#toCome()).digest("base64").slice(0, 16);
+    this.#chooser.arrive(situationOf({ state, laxity: this.#laxity() }));
+  }
+
+  /** Comes to a state; false when it need not be gone on from. */
   #arrive(): boolean {
     const { memory, goesOn } = this.#options;
     const { points, exhausted, taken } = this.#chooser;
     const state = fingerprint(this.world, this.#replicas, this.#toCome());
     const phase = this.#job?.status?.jobDeploymentStatus ?? "";
     if (this.#underWay > 0) this.#before.add(state);
+    if (state === this.#visits.at(-1)?.state) {
+      // It is there yet, after something that leaves no trace.
+      this.#chooser.passes("still");
+      return true;
+    }
     const isCalm = !this.#before.has(state);
-    const visit = { state, points: points.length, phase, tail: this.#tail(), laxity: this.#laxity(), isCalm };
+    let visit = { state, points: points.length, phase, tail: this.#tail(), laxity: this.#laxity(), isCalm };
+    const mayJoin = isCalm && memory && exhausted && taken.length > 0;
+    // Back in a state that was watched in full, what was let pass because of the fault need not be any more.
+    const inFull = { ...visit, laxity: { ...visit.laxity, disturbed: this.#wasDisturbed } };
+    if (mayJoin && visit.laxity.disturbed && memory.ofState(inFull) && this.oracles.disturbanceIsOver()) visit = inFull;
     this.#visits.push(visit);
     this.#chooser.arrive(isCalm ? situationOf(visit) : undefined);
-    if (!isCalm || !memory || !exhausted || taken.length === 0) return true;
-    const future = memory.ofState(visit);
+    const future = mayJoin && memory.ofState(visit);
     if (!future) return true;
     this.#close(this.#visits.length - 1, future);
     this.#joined = future;
@@ -317,6 +343,7 @@ export class Life implements Surroundings {
   }
 
   #deviates(choice: string): void {
+    this.#wasDisturbed = this.oracles.laxity.disturbed;
     for (const { state } of this.#visits.slice(this.#last)) this.#before.add(state);
     this.#last = this.#visits.length;
     this.#open = { at: this.#chooser.points.length - 1, choice, from: this.#visits.length };
@@ -335,7 +362,7 @@ export class Life implements Surroundings {
   }
 
   #laxity(): Laxity {
-    return { ...this.oracles.laxity, rivals: this.rivals };
+    return this.oracles.laxity;
   }
 
   #tail(): Tail {
@@ -369,7 +396,14 @@ export class Life implements Surroundings {
 
   rival(lag: number): void {
     this.rivals++;
-    this.#start(new Replica(`rival${lag > 0 ? " (late)" : ""}`, this, { lag, chooses: false }));
+    const rival = new Replica(`rival${lag > 0 ? " (late)" : ""}`, this, { lag, chooses: false });
+    this.#start(rival);
+    const done = this.begin();
+    this.clock.after(RIVALRY, () => rival.kill());
+    this.clock.after(RIVALRY + ON_THE_WAY, () => {
+      this.rivals--;
+      done();
+    });
   }
 
   outage(milliseconds: number): void {
@@ -389,15 +423,34 @@ export class Life implements Surroundings {
     });
   }
 
+  /** Something that goes on over a time because of a fault, until the function that is returned is called. */
   begin(): () => void {
     this.#underWay++;
+    return this.#once(() => this.#underWay--);
+  }
+
+  /** The same of an act, which may be a fault or the script's. */
+  beginAct(): () => void {
+    return this.#scripted === undefined ? this.begin() : this.#layDown(this.#scripted);
+  }
+
+  #layDown(name: string): () => void {
+    this.#laidDown.push(name);
+    return this.#once(() => this.#laidDown.splice(this.#laidDown.indexOf(name), 1));
+  }
+
+  #once(end: () => unknown): () => void {
     let done = false;
     return () => {
-      if (!done) this.#underWay--;
+      if (!done) end();
       done = true;
       // Whoever was held up has something to do now.
       this.changed();
     };
+  }
+
+  get #isBusy(): boolean {
+    return this.#underWay > 0 || this.#laidDown.length > 0;
   }
 
   choose(kind: PointKind, what: () => string, choices: readonly string[], site: string): string {
@@ -441,7 +494,7 @@ export class Life implements Surroundings {
   submits(request: RayRequest): void {
     // Between another operator's question and its POST, and for one that is late on the way, Ray may have got it: Ray
     // keeps the ids of a session apart.
-    if (this.rivals > 0 || this.#underWay > 0) return;
+    if (this.#underWay > 0) return;
     this.oracles.submits(request, this.world.ray.at(request.dashboard));
   }
 
@@ -551,7 +604,9 @@ export class Life implements Surroundings {
     this.#acted++;
     this.#chooser.passes(next.act);
     this.#tell("script", () => next.act);
+    this.#scripted = next.act;
     await actOf(next.act).act(this);
+    this.#scripted = undefined;
     await settle();
   }
 
@@ -564,7 +619,7 @@ export class Life implements Surroundings {
     if (this.#isSubmitting || spec?.submissionMode !== "InteractiveMode") return;
     if (status?.jobDeploymentStatus !== "Waiting" || !this.#handOver(false)) return;
     this.#isSubmitting = true;
-    const done = this.begin();
+    const done = this.#layDown("by hand");
     this.clock.after(HAND_OVER, () => {
       this.#isSubmitting = false;
       const { status: now } = this.#job ?? {};
@@ -625,29 +680,28 @@ export class Life implements Surroundings {
 
   /** What the fingerprint would not know; of what is laid down only what is so from the beginning (future.ts). */
   #toCome(): string {
-    const { spec } = this.lifecycle;
+    const { spec, elected, cluster, restarts, workerless } = this.lifecycle;
     const timed = spec.activeDeadlineSeconds !== undefined || spec.preRunningDeadlineSeconds !== undefined;
     const started = this.#job?.status?.startTime;
     const age = timed && started ? Math.floor((this.clock.now() - Date.parse(started)) / 1000) : "";
     const alive = this.#replicas.filter(({ replica }) => !replica.dead);
-    const replicas = this.lifecycle.elected
-      ? [...alive.map(({ replica }) => `${replica.mood} ${replica === this.chief}`), this.chief.dead]
+    const replicas = elected
+      ? [...alive.map(({ replica }) => `${replica.mood} ${replica === this.chief}`), this.chief?.dead]
       : alive.length;
     return JSON.stringify([
       spec,
-      this.lifecycle.elected,
-      this.lifecycle.cluster,
-      this.lifecycle.kueue,
+      { elected, cluster, restarts, workerless, kueue: this.lifecycle.kueue },
       this.kueue?.state,
       age,
       replicas,
       this.#underWay,
+      this.#laidDown,
       this.oracles.all().length,
     ]);
   }
 
   #isOver(): boolean {
-    if (this.#underWay > 0 || !this.#chooser.exhausted || this.clock.now() - this.#changedAt < QUIET) return false;
+    if (this.#isBusy || !this.#chooser.exhausted || this.clock.now() - this.#changedAt < QUIET) return false;
     const phase = this.#job?.status?.jobDeploymentStatus;
     const suspended = phase === "Suspended" && this.#job?.spec.suspend === true;
     return this.#job === undefined || phase === "Complete" || phase === "Failed" || suspended;

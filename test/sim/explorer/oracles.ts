@@ -30,6 +30,9 @@ const SERVICE = "/services";
 const LEASE = "coordination.k8s.io/leases";
 /** What came late is gone so soon, though a watch were late. */
 const STRAY_PATIENCE = 90_000;
+/** More writes of one kind, of one object, within so long are a flood. */
+const FLOOD = 40;
+const FLOOD_SECONDS = 10;
 const ENDS = new Set(["Complete", "Failed"]);
 
 interface Lease extends KubeObject {
@@ -58,6 +61,8 @@ export class Oracles {
   readonly #stopped = new Set<string>();
   /** Who holds the lease, and until when it is nobody else's. */
   #lease = { holder: "", until: 0 };
+  /** When which write was sent. */
+  readonly #recent = new Map<string, readonly number[]>();
   readonly #selected: SelectedCluster;
   readonly #attempts: Attempts;
   readonly #disposal: Disposal;
@@ -90,13 +95,25 @@ export class Oracles {
   }
 
   /** What would pass now, and would not have at the beginning. */
-  get laxity(): Omit<Laxity, "rivals"> {
+  get laxity(): Laxity {
     const takenAway = [...this.#takenAway.values()].reduce((sum, count) => sum + count, 0);
     return {
       disturbed: this.rayDisturbed || this.leaderless,
       told: this.#complained,
       allowed: this.#resumes + takenAway,
     };
+  }
+
+  /**
+   * All is as it would be had Ray and the operators been at hand all the time, so from here on everything is held against
+   * that again; false where something is still late because of it.
+   */
+  disturbanceIsOver(): boolean {
+    const isLate = this.leaderless && this.#all<RayJob>(RAYJOB).some(({ metadata }) => metadata.deletionTimestamp);
+    if (isLate || this.#strays.size > 0) return false;
+    this.rayDisturbed = false;
+    this.leaderless = false;
+    return true;
   }
 
   /** A user resumed the RayJob, which makes an attempt that no limit counts. */
@@ -111,6 +128,7 @@ export class Oracles {
 
   /** A replica sends a write. */
   sends({ method, path, body }: KubeRequest): void {
+    this.#floods(method, path);
     this.#selected.sends({ method, path, body });
     this.#disposal.sends({ method, path, body });
     if (path.includes("/events")) this.#event(body);
@@ -123,6 +141,18 @@ export class Oracles {
       const { metadata, spec } = (body ?? {}) as KubeObject & { spec?: unknown };
       if (!metadata?.resourceVersion) this.#violated(`${method} ${path} was sent without the version it is based on`);
       if (path.includes("/rayjobs/") && spec !== undefined) this.#violated("an operator writes the spec of a RayJob");
+    }
+  }
+
+  /** No object is written again and again, as fast as the API server takes it; leases are, by design. */
+  #floods(method: string, path: string): void {
+    if (/\/(events|leases)(\/|$)/.test(path)) return;
+    const now = this.#world.clock.now();
+    const what = `${method} ${path}`;
+    const recent = (this.#recent.get(what) ?? []).filter((time) => now - time < FLOOD_SECONDS * 1000);
+    this.#recent.set(what, [...recent, now]);
+    if (recent.length === FLOOD) {
+      this.#violated(`${what} was sent more than ${FLOOD} times within ${FLOOD_SECONDS} s`);
     }
   }
 
