@@ -15,7 +15,8 @@ interface Timer {
 export class VirtualClock implements Clock {
   #now: number;
   #order = 0;
-  readonly #timers = new Set<Timer>();
+  /** The next one last. */
+  readonly #timers: Timer[] = [];
 
   constructor(start: number = Date.UTC(2026, 0, 1)) {
     this.#now = start;
@@ -28,21 +29,23 @@ export class VirtualClock implements Clock {
   after(milliseconds: number, run: () => void): Cancel {
     // Whole milliseconds, as a real clock tells them.
     const timer = { at: Math.ceil(this.#now + Math.max(milliseconds, 0)), order: this.#order++, run };
-    this.#timers.add(timer);
-    return () => this.#timers.delete(timer);
+    this.#timers.splice(this.#place(timer), 0, timer);
+    return () => {
+      const place = this.#place(timer);
+      if (this.#timers[place] === timer) this.#timers.splice(place, 1);
+    };
   }
 
   /** When the next timer is due (milliseconds since the epoch), or undefined when none is set. */
   next(): number | undefined {
-    return this.#first()?.at;
+    return this.#timers.at(-1)?.at;
   }
 
   /** Fires the next timer, moving time to it. False when there is none. */
   async step(): Promise<boolean> {
-    const timer = this.#first();
+    const timer = this.#timers.pop();
     if (!timer) return false;
     this.#now = Math.max(this.#now, timer.at);
-    this.#timers.delete(timer);
     timer.run();
     await settle();
     return true;
@@ -56,12 +59,16 @@ export class VirtualClock implements Clock {
     this.#now = until;
   }
 
-  #first(): Timer | undefined {
-    let first: Timer | undefined;
-    for (const timer of this.#timers) {
-      if (!first || timer.at < first.at || (timer.at === first.at && timer.order < first.order)) first = timer;
+  /** Where a timer is, or is to be put: after all that fire later. */
+  #place({ at, order }: Timer): number {
+    let [from, to] = [0, this.#timers.length];
+    while (from < to) {
+      const middle = (from + to) >> 1;
+      const other = this.#timers[middle]!;
+      if (other.at > at || (other.at === at && other.order > order)) from = middle + 1;
+      else to = middle;
     }
-    return first;
+    return from;
   }
 }
 

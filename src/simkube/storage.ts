@@ -29,8 +29,8 @@ export type Listener = (change: Change) => void;
 
 interface Shelf {
   readonly items: Map<Key, Item>;
-  /** The keys in order; undefined when it must be made anew. */
-  order?: readonly Key[];
+  /** The objects by key; undefined when the list must be made anew. */
+  sorted?: readonly Item[];
   readonly log: Change[];
 }
 
@@ -55,8 +55,8 @@ export class Storage {
   /** All objects of a kind, by key. */
   all(resource: string): readonly Item[] {
     const shelf = this.#shelf(resource);
-    shelf.order ??= [...shelf.items.keys()].sort();
-    return shelf.order.map((key) => shelf.items.get(key)!);
+    shelf.sorted ??= [...shelf.items.keys()].sort().map((key) => shelf.items.get(key)!);
+    return shelf.sorted;
   }
 
   /** All objects of a kind, by key, as they were at `version`. Throws 410 when that is forgotten. */
@@ -88,7 +88,7 @@ export class Storage {
     const item = frozen(withMeta((object ?? old)!, { resourceVersion: String(this.version) }));
     if (object) shelf.items.set(key, item);
     else shelf.items.delete(key);
-    if (!object || !old) shelf.order = undefined;
+    shelf.sorted = undefined;
     const type = !object ? "DELETED" : old ? "MODIFIED" : "ADDED";
     const change: Change = { version: this.version, type, resource, key, object: item, old };
     shelf.log.push(change);

@@ -9,7 +9,7 @@
  * May not: look at the machine's clock for anything but when to stop.
  */
 import { acts } from "./acts.ts";
-import { type Deviation, type Point, type Schedule, type Standing, seedOf } from "./choices.ts";
+import { type Deviation, type Point, type PointKind, type Schedule, type Standing, seedOf } from "./choices.ts";
 import { Memory, type Stand, situationOf, type Way } from "./future.ts";
 import { Life, type LifeOptions, type Outcome, type Stretch, type Visit } from "./life.ts";
 import { type Lifecycle, lifecycleOf } from "./lifecycles.ts";
@@ -89,7 +89,7 @@ export class Explorer {
   readonly #branches = new Map<string, Branch[]>();
   readonly #begun = new Map<string, { readonly frontier: Frontier; readonly onDone: OnDone }>();
   /** How often a fault was tried on a tour, and how often the tour could go on after it. */
-  readonly #healing = new Map<string, { tried: number; healed: number }>();
+  readonly #healing = new Map<PointKind, Map<string, { tried: number; healed: number }>>();
   readonly #onViolation: (violation: Violation) => void;
   #tried = 0;
 
@@ -281,14 +281,14 @@ export class Explorer {
       return onDone(single.deviation, outcome, outcome.stretches[0]);
     }
     const last = Math.max(...[...places.values()].map(({ at }) => at));
-    const tried: { readonly deviation: Deviation; readonly kind: string; healed: boolean }[] = [];
+    const tried: { readonly deviation: Deviation; readonly kind: PointKind; healed: boolean }[] = [];
     const guide = (point: Point): string | undefined => {
       const place = places.get(point.situation ?? "");
       const choice = place && this.#choose(place, point, places);
       if (!choice) return undefined;
       place.choices.delete(choice);
       if (place.choices.size === 0) places.delete(point.situation!);
-      tried.push({ deviation: { at: place.at, choice }, kind: `${point.kind} ${choice}`, healed: false });
+      tried.push({ deviation: { at: place.at, choice }, kind: point.kind, healed: false });
       return choice;
     };
     const goesOn = (visit: Visit): boolean => {
@@ -301,8 +301,10 @@ export class Explorer {
     const outcome = await this.#live(tour, { ...this.#cutting, guide, goesOn }, () => tried.at(-1)?.deviation);
     if (tried.length === 0) this.#leave(frontier);
     for (const [index, { deviation, kind, healed }] of tried.entries()) {
-      const known = this.#healing.get(kind) ?? { tried: 1, healed: 1 };
-      this.#healing.set(kind, { tried: known.tried + 1, healed: known.healed + (healed ? 1 : 0) });
+      const ofKind = this.#healing.get(kind) ?? new Map();
+      const known = ofKind.get(deviation.choice) ?? { tried: 1, healed: 1 };
+      ofKind.set(deviation.choice, { tried: known.tried + 1, healed: known.healed + (healed ? 1 : 0) });
+      this.#healing.set(kind, ofKind);
       const { at } = outcome.deviations[base.length + index] ?? {};
       onDone(
         deviation,
@@ -342,9 +344,9 @@ export class Explorer {
     return best;
   }
 
-  #rate(kind: string, choice: string): number {
-    const { tried, healed } = this.#healing.get(`${kind} ${choice}`) ?? { tried: 1, healed: 1 };
-    return healed / tried;
+  #rate(kind: PointKind, choice: string): number {
+    const known = this.#healing.get(kind)?.get(choice);
+    return known ? known.healed / known.tried : 1;
   }
 
   /** Tours do not come to the places any more: what is left is lived alone. */

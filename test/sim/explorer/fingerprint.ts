@@ -7,7 +7,6 @@
  * before its last fault: it must have gone on. What is laid down for later (script and jobs) is left out, too, because
  * it may not matter for long: who goes by a state compares it as far as it did (future.ts).
  */
-import { createHash } from "node:crypto";
 import type { Job, Pod } from "../../../src/api/kubernetes.ts";
 import { ANNOTATION } from "../../../src/api/labels.ts";
 import type { Stored } from "../../../src/api/object.ts";
@@ -16,10 +15,11 @@ import type { RayJob } from "../../../src/api/rayjob.ts";
 import type { Store } from "../../../src/machinery/kube/store.ts";
 import type { Operator } from "../../../src/wiring.ts";
 import type { World } from "../world.ts";
+import { shortened } from "./future.ts";
 import type { Replica } from "./replica.ts";
 
 const RESOURCES = ["ray.io/rayjobs", "ray.io/rayclusters", "/pods", "batch/jobs", "/services"] as const;
-const UID = /[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/g;
+const UID_OR_SESSION = /([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}|session_\d+)/;
 
 export interface Running {
   readonly replica: Replica;
@@ -28,58 +28,72 @@ export interface Running {
 
 export function fingerprint(world: World, replicas: readonly Running[], toCome: string): string {
   const { storage } = world.kube;
-  const lines: string[] = [toCome];
+  const lines: string[] = [];
   const current = new Map<string, string>();
+  /** What stands for a name that is drawn at random. */
   const roles = new Map<string, string>();
+  const named = (view: View): string =>
+    view.map((part, index) => (index % 2 === 0 ? part : (roles.get(part) ?? "gone"))).join("");
+  const views: Stored[] = [];
   for (const resource of RESOURCES) {
     for (const item of storage.all(resource)) {
       const { uid, resourceVersion } = item.metadata;
       current.set(uid, resourceVersion);
       roles.set(uid, `${item.kind}${roles.size}`);
-      lines.push(`${roles.get(uid)} ${viewOf(item)}`);
+      views.push(item);
     }
   }
   for (const [uid, head] of world.ray.heads) {
     const jobs = [...head.jobs.values()]
       .map(({ status, message, script }) => `${status} ${message} ${script.running} ${script.end}`)
       .join();
-    lines.push(`ray ${uid} ${JSON.stringify(head.mood)} ${[...head.nodes.values()].join()} ${jobs}`);
-    roles.set(head.session, `session of ${uid}`);
+    lines.push(
+      `ray ${roles.get(uid) ?? "gone"} ${JSON.stringify(head.mood)} ${[...head.nodes.values()].join()} ${jobs}`,
+    );
+    roles.set(head.session, `session of ${roles.get(uid) ?? "gone"}`);
   }
+  lines.push(named(parts(toCome)));
+  for (const [index, item] of views.entries()) lines.push(`${index} ${named(viewOf(item))}`);
   for (const { replica, operator } of replicas) {
     if (replica.dead) continue;
     lines.push(
-      `operator ${operator.ready} ${replica.held} ${[...replica.heard]
-        .map(([what, said]) => `${what}: ${said}`)
-        .sort()
-        .join()}`,
+      named(
+        parts(
+          `operator ${operator.ready} ${replica.held} ${[...replica.heard]
+            .map(([what, said]) => `${what}: ${said}`)
+            .sort()
+            .join()}`,
+        ),
+      ),
     );
     // What a cache shows differently from what is stored.
     for (const [name, cache] of Object.entries(operator.caches as Record<string, { store: Store<Stored> }>)) {
       const shown = cache.store.list();
       for (const object of shown) {
         if (current.get(object.metadata.uid) !== object.metadata.resourceVersion)
-          lines.push(`${name} shows ${viewOf(object)}`);
+          lines.push(`${name} shows ${named(viewOf(object))}`);
       }
       lines.push(`${name} ${shown.length}`);
     }
   }
-  const text = lines
-    .join("\n")
-    .replace(UID, (uid) => roles.get(uid) ?? "gone")
-    .replace(/session_\d+/g, (session) => roles.get(session) ?? "gone");
-  return createHash("sha1").update(text).digest("base64").slice(0, 16);
+  return shortened(lines.join("\n"));
 }
 
-const views = new WeakMap<object, string>();
-function viewOf(object: object): string {
-  let view = views.get(object);
+/** Text, and UIDs and sessions in it, in turn. */
+type View = readonly string[];
+
+/** Made once of each version of an object. */
+const known = new WeakMap<object, View>();
+function viewOf(object: Stored): View {
+  let view = known.get(object);
   if (view === undefined) {
-    view = JSON.stringify(shape(object as Stored)).replace(/-[a-z0-9]{5}\b/g, "-*");
-    views.set(object, view);
+    view = parts(JSON.stringify(shape(object)).replace(/-[a-z0-9]{5}\b/g, "-*"));
+    known.set(object, view);
   }
   return view;
 }
+
+const parts = (text: string): View => text.split(UID_OR_SESSION);
 
 /** Seconds on the wire, and everything that is only a time, as whether it is there. */
 const timeless = (_: string, value: unknown): unknown =>

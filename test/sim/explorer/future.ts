@@ -7,7 +7,7 @@
  * be drawn here), what was left of the script when it acted; and how strict the oracles were that watched it. A way holds
  * for whoever that fits, and a state is known to him whom ways that fit lead from it to an end.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { Lifecycle } from "./lifecycles.ts";
 
 /** To which end it goes on, and past how many alternatives on the undisturbed life's way. */
@@ -155,8 +155,8 @@ export class Memory {
   }
 }
 
-/** Situations are long texts, and there are hundreds of thousands of faults. */
-const shortened = (text: string): string => createHash("sha1").update(text).digest("base64").slice(0, 16);
+/** A few characters that stand for a long text. */
+export const shortened = (text: string): string => hash("sha1", text, "base64").slice(0, 16);
 
 function add(ways: Map<string, Way[]>, key: string, way: Way): boolean {
   const known = ways.get(key);

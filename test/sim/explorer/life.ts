@@ -5,7 +5,6 @@
  * it ended. A life stops early at a state that another life has gone on from.
  * Next: acts.ts and replica.ts for what can happen, oracles.ts for what must not, explore.ts for which lives are lived.
  */
-import { createHash } from "node:crypto";
 import type { Pod } from "../../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../../src/api/object.ts";
@@ -27,7 +26,7 @@ import { World } from "../world.ts";
 import { actOf, acts, quietly } from "./acts.ts";
 import { Chooser, type Deviation, type Point, type PointKind, type Schedule, USUAL } from "./choices.ts";
 import { fingerprint, type Running } from "./fingerprint.ts";
-import { type Future, type Laxity, type Memory, situationOf, type Tail } from "./future.ts";
+import { type Future, type Laxity, type Memory, shortened, situationOf, type Tail } from "./future.ts";
 import { Kueue } from "./kueue.ts";
 import { type Lifecycle, lifecycleOf } from "./lifecycles.ts";
 import { Oracles } from "./oracles.ts";
@@ -139,6 +138,8 @@ export class Life implements Surroundings {
   /** What operators asked to be made that makes Pods: RayClusters and submitters. */
   readonly asked: KubeRequest[] = [];
   readonly #chooser: Chooser;
+  /** What is asked for, and of what kind the world is, in one text. */
+  readonly #asked: string;
   readonly #options: LifeOptions;
   readonly #replicas: Running[] = [];
   readonly #stopping = new Map<Replica, () => void>();
@@ -176,6 +177,8 @@ export class Life implements Surroundings {
   constructor({ lifecycle, deviations }: Schedule, options: LifeOptions = {}) {
     this.lifecycle = lifecycleOf(lifecycle);
     this.#options = options;
+    const { spec, elected, cluster, restarts, workerless, kueue: queue } = this.lifecycle;
+    this.#asked = shortened(JSON.stringify([spec, { elected, cluster, restarts, workerless, queue }]));
     this.#chooser = new Chooser(deviations, () => ({ tail: this.#tail(), laxity: this.#laxity() }));
     this.world = new World({
       pod: (pod) => {
@@ -311,8 +314,7 @@ export class Life implements Surroundings {
 
   /** What comes before the first state. */
   #begins(): void {
-    const state = createHash("sha1").update(this.#toCome()).digest("base64").slice(0, 16);
-    this.#chooser.arrive(situationOf({ state, laxity: this.#laxity() }));
+    this.#chooser.arrive(situationOf({ state: shortened(this.#toCome()), laxity: this.#laxity() }));
   }
 
   /** Comes to a state; false when it need not be gone on from. */
@@ -680,7 +682,7 @@ export class Life implements Surroundings {
 
   /** What the fingerprint would not know; of what is laid down only what is so from the beginning (future.ts). */
   #toCome(): string {
-    const { spec, elected, cluster, restarts, workerless } = this.lifecycle;
+    const { spec, elected } = this.lifecycle;
     const timed = spec.activeDeadlineSeconds !== undefined || spec.preRunningDeadlineSeconds !== undefined;
     const started = this.#job?.status?.startTime;
     const age = timed && started ? Math.floor((this.clock.now() - Date.parse(started)) / 1000) : "";
@@ -689,8 +691,7 @@ export class Life implements Surroundings {
       ? [...alive.map(({ replica }) => `${replica.mood} ${replica === this.chief}`), this.chief?.dead]
       : alive.length;
     return JSON.stringify([
-      spec,
-      { elected, cluster, restarts, workerless, kueue: this.lifecycle.kueue },
+      this.#asked,
       this.kueue?.state,
       age,
       replicas,
