@@ -5,7 +5,7 @@
  * loaded only after that.
  */
 import { once } from "node:events";
-import { registerHooks } from "node:module";
+import { enableCompileCache, registerHooks } from "node:module";
 import { parentPort, workerData } from "node:worker_threads";
 import type { Account, Violation } from "./explore.ts";
 import { type Mutant, mutants } from "./mutants.ts";
@@ -34,6 +34,9 @@ export interface Share {
   readonly names: readonly string[];
   readonly until: number;
 }
+
+// Each planted bug has a thread that loads all of it, and few of them live for longer than that takes.
+enableCompileCache();
 
 const task = workerData as Task;
 const tell = (told: Told) => parentPort?.postMessage(told);
