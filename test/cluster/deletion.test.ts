@@ -96,9 +96,9 @@ scenario(
   "by rules the workers go at once, the cluster later, the RayJob last, none before its time; and nothing is left",
   async (seen) => {
     const stages = [
-      rule("DeleteSelf", "SUCCEEDED", 24),
+      rule("DeleteSelf", "SUCCEEDED", 18),
       rule("DeleteWorkers", "SUCCEEDED"),
-      rule("DeleteCluster", "SUCCEEDED", 12),
+      rule("DeleteCluster", "SUCCEEDED", 9),
     ];
     const deletionRules = [...stages, rule("DeleteCluster", "FAILED")];
     await cluster.apply(withWorker("staged", { entrypoint: "true", deletionStrategy: { deletionRules } }));
@@ -109,7 +109,7 @@ scenario(
     expect(nodesOf(job, NODE_TYPE.head)).toHaveLength(1);
     const kept = await released("staged", "KeptByPolicy", /with 1 Pod \(cpu 50m, memory 256Mi\) is left: /);
     const { message } = findCondition(kept.status!, "ResourcesReleased")!;
-    expect(message).toContain("it is deleted 12 s after the end of the job");
+    expect(message).toContain("it is deleted 9 s after the end of the job");
     await told(1);
     seen(message!);
 
@@ -121,7 +121,7 @@ scenario(
     const suspended = askedAfter(job, "patch rayclusters", ray);
     const times = [suspended, askedAfter(job, "delete rayclusters", ray), deletedAfter(job)];
     seen(`deleted after the end: the worker ${times[0]} s, the RayCluster ${times[1]} s, the RayJob ${times[2]} s`);
-    for (const [index, least] of [0, 12, 24].entries()) expect(times[index]).toBeGreaterThanOrEqual(least);
+    for (const [index, least] of [0, 9, 18].entries()) expect(times[index]).toBeGreaterThanOrEqual(least);
     expect([...times].sort((one, other) => one - other)).toEqual(times);
     const events = (await cluster.events()).filter((event) => event.includes("RayJob/staged"));
     expect(events.filter((event) => / (UpdatedRayCluster|DeletedRayCluster) /.test(event))).toHaveLength(2);

@@ -28,6 +28,8 @@ export interface Programs {
   readonly socket: string;
 }
 
+export const SOON_READY = "readinessProbe.initialDelaySeconds=1";
+
 export const CHART = join(root, "deploy", "helm", "raykeeper");
 
 /** Builds the image where it is not built yet, and gives it to the node. */
@@ -38,7 +40,10 @@ export function loadImage({ ctr, socket }: Programs): void {
   run("the operator's image, given to the node", ctr, [...images, archive]);
 }
 
-/** `helm upgrade --install` with the chart's own values, save for the webhook and the gate that some scenarios are about. */
+/**
+ * `helm upgrade --install` with the chart's own values, save for the webhook and the gate that some scenarios are about, and
+ * for how soon kubelet first asks whether an operator is ready: scenarios take operators away, and wait for others.
+ */
 export function install({ helm }: Programs, kubeconfig: string): void {
   // A list replaces the chart's own as a whole.
   const gates = ["RayClusterStatusConditions", "RayJobDeletionPolicy", "SidecarSubmitterRestart"];
@@ -47,7 +52,7 @@ export function install({ helm }: Programs, kubeconfig: string): void {
     ...["--set", `featureGates[${index}].enabled=true`],
   ]);
   const where = ["--kubeconfig", kubeconfig, "--namespace", OPERATOR.namespace, "--create-namespace"];
-  set.push("--set", "webhook.enabled=true");
+  set.push("--set", "webhook.enabled=true", "--set", SOON_READY);
   run("the chart", helm, ["upgrade", "--install", OPERATOR.name, CHART, ...where, ...set, "--wait", "--timeout", "3m"]);
 }
 

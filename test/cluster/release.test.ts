@@ -14,7 +14,7 @@ import { secrets } from "../../src/machinery/kube/resources.ts";
 import { type Certificate, issue } from "../../src/machinery/x509.ts";
 import { run } from "../e2e/command.ts";
 import { isReady, scenario, stopwatch, useCluster } from "./cluster.ts";
-import { CHART } from "./operator.ts";
+import { CHART, SOON_READY } from "./operator.ts";
 import {
   askReplica,
   bundleOf,
@@ -46,7 +46,7 @@ function install(...values: string[]): Promise<void> {
     "singleNamespaceInstall=true",
     "crds.apply=false",
   ];
-  const set = [...own, ...values].flatMap((value) => ["--set", value]);
+  const set = [...own, SOON_READY, ...values].flatMap((value) => ["--set", value]);
   return helm("upgrade", "--install", NAME, CHART, "--wait", "--timeout", "3m", ...set);
 }
 const uninstall = () => helm("uninstall", NAME, "--ignore-not-found", "--wait");

@@ -8,6 +8,7 @@ import { expect } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
 import type { RayJobSpec } from "../../src/api/rayjob.ts";
+import { realClock, sleep } from "../../src/machinery/clock.ts";
 import {
   validatingWebhookConfigurations as configurations,
   type ResourceType,
@@ -84,6 +85,9 @@ export async function operatorReplicas(cluster: NodeCluster, replicas: number): 
   return found;
 }
 
+/** Milliseconds. */
+const PAUSE = 20;
+
 export interface Judged {
   readonly times: number;
   /** What was neither admitted nor refused as it should have been, and, of the last times, how many all were. */
@@ -106,6 +110,8 @@ export async function judgedMeanwhile(cluster: NodeCluster, act: () => Promise<u
     times += 2;
     rightAtLast = bad.length > 0 ? 0 : rightAtLast + 2;
     wrong.push(...bad);
+    // Others have need of the machine, too.
+    await sleep(realClock, PAUSE);
   }
   await acting;
   return { times, wrong, rightAtLast };
