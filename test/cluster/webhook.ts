@@ -4,7 +4,7 @@
  */
 import { request } from "node:https";
 import type { TLSSocket } from "node:tls";
-import { expect } from "vitest";
+import { vi } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
 import type { RayJobSpec } from "../../src/api/rayjob.ts";
@@ -81,7 +81,8 @@ export async function operatorReplicas(cluster: NodeCluster, replicas: number): 
     return all.length === replicas && all.every(isReady) && all;
   });
   // The node's rules for the Service follow a moment later.
-  if (replicas > 0) await expect.poll(() => verdict(cluster), { timeout: 30_000 }).toBe("201");
+  const judges = async () => (await verdict(cluster)) === "201";
+  if (replicas > 0) await vi.waitUntil(judges, { timeout: 30_000, interval: 200 });
   return found;
 }
 
