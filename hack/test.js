@@ -4,8 +4,9 @@
 // Every step runs, whatever became of the one before, so that one run tells all that is wrong. The last line has always
 // the form `tests: N passed, N failed, N skipped`; the exit code is 0 only when nothing failed.
 // `node hack/test.js unit lint` runs only these steps. The tests on a real API server take a Go toolchain and, the first
-// time, ten minutes of building; those on a one-node cluster take root, too, and as long again. Where that is missing the
-// step is skipped. `RAYKEEPER_SIM_SECONDS` is how long faults are explored; what there was no time for is told.
+// time, ten minutes of building; those on a one-node cluster take root, too, and as long again, with Kueue some more. Where
+// that is missing the step is skipped. `RAYKEEPER_SIM_SECONDS` is how long faults are explored; what there was no time for
+// is told.
 import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";

@@ -18,6 +18,7 @@ import { ctr, kubectl, loadImage } from "./tools.js";
 export const KUEUE_LABEL = { key: "raykeeper.dev/kueue", value: "managed" };
 const [IMAGE] = kueueImage.names;
 const NAMESPACE = "kueue-system";
+const CONFIGURATION = "controller_manager_config.yaml";
 const DEPLOYMENT = "deployment/kueue-controller-manager";
 /** What a user's queues are made of; Workloads first, since only a manager that runs lets them go. */
 const QUEUES = ["workloads", "localqueues", "clusterqueues", "cohorts", "resourceflavors", "workloadpriorityclasses"];
@@ -27,10 +28,7 @@ const began = performance.now();
 async function up() {
   await build();
   if (!(await ctr("images", "list", "--quiet")).split("\n").includes(IMAGE)) await loadImage(kueueImage.archive);
-  const manifests = await manifestsOf(sourcesOf("kueue", "sigs.k8s.io/kueue"));
-  const items = asHere(manifests);
-  // A kind that is only just being defined cannot be applied; none of these needs another.
-  await apply(items);
+  await kubectl(["apply", "--server-side", "--force-conflicts", "--filename", "-"], { input: await manifests() });
   await kubectl(["rollout", "status", DEPLOYMENT, "--namespace", NAMESPACE, "--timeout", "3m"]);
   // Its Service leads to it a moment after it is ready; nobody tells when.
   await until("Kueue's webhook does not answer", 60, answers);
@@ -39,11 +37,9 @@ async function up() {
 
 async function down() {
   if (!(await isInstalled())) return say("there is no Kueue");
-  const everywhere = ["--all", "--all-namespaces", "--ignore-not-found"];
+  const everywhere = ["--all", "--all-namespaces", "--ignore-not-found", "--timeout", "2m"];
   for (const kind of QUEUES) await kubectl(["delete", `${kind}.kueue.x-k8s.io`, ...everywhere]);
-  const items = asHere(await manifestsOf(sourcesOf("kueue", "sigs.k8s.io/kueue")));
-  const input = JSON.stringify({ apiVersion: "v1", kind: "List", items });
-  await kubectl(["delete", "--ignore-not-found", "--filename", "-"], { input });
+  await kubectl(["delete", "--ignore-not-found", "--filename", "-"], { input: await manifests() });
   say("Kueue is gone");
 }
 
@@ -56,12 +52,15 @@ async function build() {
   await makeKueue();
 }
 
-const manifestsOf = async (sources) =>
-  parseAllDocuments(await run(paths.kubectl, ["kustomize", join(sources, "config", "default")])).map((document) =>
-    document.toJS(),
-  );
+/** Its own, for this cluster. */
+async function manifests() {
+  const folder = join(sourcesOf("kueue", "sigs.k8s.io/kueue"), "config", "default");
+  const documents = parseAllDocuments(await run(paths.kubectl, ["kustomize", folder]));
+  const items = asHere(documents.map((document) => document.toJS()));
+  return JSON.stringify({ apiVersion: "v1", kind: "List", items });
+}
 
-/** The manifests for this cluster. */
+/** What a user would apply, changed for this cluster. */
 export function asHere(manifests) {
   const selector = { matchLabels: { [KUEUE_LABEL.key]: KUEUE_LABEL.value } };
   // Its answers to "who waits before me?"; while it does not answer, no namespace of the cluster can be deleted.
@@ -85,8 +84,6 @@ export function asHere(manifests) {
   });
 }
 
-const CONFIGURATION = "controller_manager_config.yaml";
-
 /** There is no registry, and of two cores none to set aside. */
 function deployed(deployment) {
   const { template, ...spec } = deployment.spec;
@@ -97,11 +94,6 @@ function deployed(deployment) {
   }));
   return { ...deployment, spec: { ...spec, template: { ...template, spec: { ...template.spec, containers } } } };
 }
-
-const apply = (items) =>
-  kubectl(["apply", "--server-side", "--force-conflicts", "--filename", "-"], {
-    input: JSON.stringify({ apiVersion: "v1", kind: "List", items }),
-  });
 
 const isInstalled = async () =>
   (await kubectl(["get", "namespace", NAMESPACE, "--ignore-not-found", "--output", "name"])) !== "";

@@ -6,7 +6,7 @@
  * the two are held against each other: so what the simulator's books believe of Kueue is what Kueue does.
  */
 import type { Pod } from "../../src/api/kubernetes.ts";
-import { LABEL } from "../../src/api/labels.ts";
+import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { Condition, KubeObject, Stored } from "../../src/api/object.ts";
 import {
   addQuantities,
@@ -243,9 +243,16 @@ const amounts = (spelled: Readonly<Record<string, string | number>> = {}): Amoun
     }),
   );
 
-/** As the scheduler counts it, without init containers: nothing here has one that asks for more. */
-const requestsOf = ({ spec }: Pod): Amounts =>
-  total((spec?.containers ?? []).map(({ resources }) => amounts(resources?.requests as Record<string, string>)));
+/**
+ * As the scheduler counts it, without init containers: nothing here has one that asks for more. Of a head not the submitter
+ * beside it, which Kueue 0.17 does not count (SidecarMode).
+ */
+function requestsOf({ metadata, spec }: Stored<Pod>): Amounts {
+  const isUncounted = (name: string) =>
+    name === SUBMITTER_CONTAINER && metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head;
+  const counted = (spec?.containers ?? []).filter(({ name }) => !isUncounted(name));
+  return total(counted.map(({ resources }) => amounts(resources?.requests as Record<string, string>)));
+}
 
 const usageOf = ({ status }: Workload): Amounts =>
   total((status?.admission?.podSetAssignments ?? []).map(({ resourceUsage }) => amounts(resourceUsage)));
