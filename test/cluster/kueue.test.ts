@@ -8,9 +8,10 @@ import { afterEach, expect } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
+import type { RayCluster } from "../../src/api/raycluster.ts";
 import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 import { findCondition } from "../../src/domain/rayjob/conditions.ts";
-import { pods } from "../../src/machinery/kube/resources.ts";
+import { pods, rayClusters } from "../../src/machinery/kube/resources.ts";
 import { launcher, run } from "../e2e/command.ts";
 import { Gate } from "../support/gate.ts";
 import { conditionOf, holdsQuota, workloads } from "../support/quota.ts";
@@ -250,6 +251,53 @@ underKueue(
     );
     seen(`released ${since()} later`);
     expect(await podsOf(job)).toEqual([]);
+  },
+);
+
+underKueue(
+  "once the workers of a RayJob that has ended are deleted, Kueue suspends what was kept of its cluster, and that is left so",
+  async (seen) => {
+    const gate = newGate();
+    const stages = [...everyEnd("DeleteWorkers", 0), ...everyEnd("DeleteCluster", 60)];
+    const wanted = smallRayJob("staged", { entrypoint: gate.entrypoint(), submissionMode: "HTTPMode" }, gate);
+    const made = wanted.spec.rayClusterSpec!;
+    const [head] = made.headGroupSpec.template.spec!.containers;
+    const requests = { cpu: "50m", memory: "128Mi" };
+    const worker = { name: "ray-worker", image: head!.image, resources: { requests, limits: { memory: "1Gi" } } };
+    const workers = {
+      ...{ groupName: "small", replicas: 1, minReplicas: 1, maxReplicas: 1, rayStartParams: { "num-cpus": "1" } },
+      template: { spec: { containers: [worker] } },
+    };
+    const job = await cluster.apply(
+      kueue.queued(
+        {
+          ...wanted,
+          spec: {
+            ...wanted.spec,
+            rayClusterSpec: { ...made, workerGroupSpecs: [workers] },
+            deletionStrategy: { deletionRules: stages },
+          },
+        } as RayJob,
+        { annotations: { "raykeeper.dev/allow-pods-outside-quota": "true" } },
+      ),
+    );
+    await cluster.running("staged");
+    expect(await podsOf(job)).toHaveLength(2);
+    await ran(gate);
+    gate.open();
+    const { status } = await cluster.ended("staged");
+    const since = stopwatch();
+    const name = status!.rayClusterName!;
+    await cluster.until("Kueue to suspend the RayCluster", () =>
+      Boolean(cluster.rayClusters.store.get(cluster.namespace, name)?.spec.suspend),
+    );
+    const told = await cluster.status("staged", "no Pod to be left", (now) =>
+      / with 0 Pods /.test(findCondition(now, "ResourcesReleased")?.message ?? ""),
+    );
+    seen(`${since()} after the end: ${findCondition(told.status!, "ResourcesReleased")?.message}`);
+    await cluster.until("its Pods to be gone", () => cluster.podsOf(job).length === 0);
+    const later = await cluster.client.get<RayCluster>(rayClusters, cluster.namespace, name);
+    expect(later.spec.suspend).toBe(true);
   },
 );
 
