@@ -2,7 +2,8 @@ import { defineConfig } from "vitest/config";
 
 // Projects, because they share nothing: `unit` is pure and fast, `integration` has a real API server and plays the
 // kubelet and Ray, `image` builds the container image and runs what is in it, `e2e` runs real Ray processes one scenario
-// at a time, `cluster` has a real node, for two at a time.
+// at a time, `cluster` has a real node, for two at a time, and
+// `cluster-alone` for one.
 /**
  * Where a real Ray or a real node is part of the test, and the machine has other work, a scenario has a second try. One that
  * needs it is told in the summary, with what went wrong: it is to be looked into, but does not hold up everything else.
