@@ -495,6 +495,23 @@ describe("HTTPMode", () => {
     expect(decision.asked).toEqual([]);
   });
 
+  it.each([{}, { rayJobInfo: { startTime: wire("12:00:40") } }])(
+    "never submits a job again that Ray has once known by KubeRay's word (%j)",
+    (told) => {
+      const { attempts, executionAttempt, ...flat } = statusWith(seenRunning({ submissionMode: "HTTPMode" }), told);
+      const seen = whileRunning({
+        spec: { submissionMode: "HTTPMode" },
+        status: { ...flat, conditions: [] },
+        jobs: [],
+        answer: unknownToRay(),
+      });
+      const decision = decide(seen, NOW);
+      expect(doings(decision)).not.toContain("submit");
+      expect(statusOf(decision)).toMatchObject({ jobDeploymentStatus: "Failed", jobStatus: "FAILED" });
+      expect(conditionOf(decision.status, "Failed")).toBe("True RayJobLost");
+    },
+  );
+
   it("never submits a job again that Ray has once known", () => {
     const seen = http({ status: statusWith(seenRunning({ submissionMode: "HTTPMode" })) });
     expect(decide(seen, NOW).effects).toEqual([]);
