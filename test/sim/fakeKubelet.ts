@@ -72,6 +72,9 @@ interface Run {
   /** Its last write so far. */
   written: Promise<unknown>;
   readyAt?: number;
+  /** Its node does not report, and what it would have told. */
+  isSilent?: boolean;
+  untold?: Partial<PodStatus>;
   /** Containers that went another way than the Pod, by name. */
   readonly own: Map<string, Own>;
 }
@@ -207,19 +210,44 @@ export class FakeKubelet {
     if (run?.phase !== "running") return;
     this.#stopContainers(run);
     run.terminating = true;
+    run.isSilent = false;
+    await this.#write(run, { conditions: this.#unheardOf(run, form) });
+    this.#after(EVICTION, run, undefined, async () => {
+      const { namespace, name } = run.pod.metadata;
+      await this.#client.delete(pods, namespace, name, { uid }).catch(ignoreGone);
+    });
+  }
+
+  /**
+   * The Pod's node does not report for a while, and all that runs on it runs on: the node's controller takes Ready away.
+   * That ends with `reportsAgain`, which tells what has happened meanwhile.
+   */
+  async hush(uid: string): Promise<void> {
+    const run = this.#runs.get(uid);
+    if (run?.phase !== "running" || run.terminating || run.isSilent) return;
+    await this.#write(run, { conditions: this.#unheardOf(run, "taken away") });
+    run.isSilent = true;
+  }
+
+  async reportsAgain(uid: string): Promise<void> {
+    const run = this.#runs.get(uid);
+    if (!run?.isSilent) return;
+    run.isSilent = false;
+    if (run.pod.metadata.deletionTimestamp) return this.#terminate(run);
+    const all = this.#isReady(run) && [...run.own.values()].every(({ state }) => state.running);
+    await this.#write(run, run.untold ?? { conditions: this.#conditions(run, all) });
+    run.untold = undefined;
+  }
+
+  #unheardOf(run: Run, form: "taken away" | "unknown"): PodStatus["conditions"] {
     const { conditions = [] } = run.pod.status ?? {};
     const lastTransitionTime = toWire(this.#options.clock.now());
-    const silent = conditions.map((condition) => {
+    return conditions.map((condition) => {
       if (condition.type !== "Ready") return condition;
       const { reason: _, message: __, ...rest } = condition;
       return form === "unknown"
         ? ({ ...rest, status: "Unknown", reason: "NodeStatusUnknown", lastTransitionTime } as const)
         : ({ ...rest, status: "False", lastTransitionTime } as const);
-    });
-    await this.#write(run, { conditions: silent });
-    this.#after(EVICTION, run, undefined, async () => {
-      const { namespace, name } = run.pod.metadata;
-      await this.#client.delete(pods, namespace, name, { uid }).catch(ignoreGone);
     });
   }
 
@@ -245,7 +273,7 @@ export class FakeKubelet {
       if (!pod.metadata.deletionTimestamp) this.#after(behaviour.schedule, run, "pending", () => this.#bePlaced(run));
     } else known.pod = pod;
     const run = this.#runs.get(pod.metadata.uid)!;
-    if (pod.metadata.deletionTimestamp && !run.terminating) {
+    if (pod.metadata.deletionTimestamp && !run.terminating && !run.isSilent) {
       run.terminating = true;
       const left = Date.parse(pod.metadata.deletionTimestamp) - this.#options.clock.now();
       const takes = run.phase === "running" ? run.behaviour.terminate : Math.min(run.behaviour.terminate, 100);
@@ -438,6 +466,10 @@ export class FakeKubelet {
 
   /** One at a time and in order, as a kubelet does: a Pod that has ended must not be called Ready by an older word. */
   #write(run: Run, status: Partial<PodStatus>): Promise<void> {
+    if (run.isSilent) {
+      run.untold = { ...run.untold, ...status };
+      return Promise.resolve();
+    }
     const write = run.written.then(() => this.#send(run, status));
     run.written = write.catch(() => {});
     return write;

@@ -103,6 +103,11 @@ async function lose(life: Life, pod: Stored<Pod>, milliseconds: number, end: (po
   later(life, milliseconds, () => end(pod));
 }
 
+async function hush(life: Life, { metadata: { uid } }: Stored<Pod>): Promise<void> {
+  await life.world.kubelet.hush(uid);
+  later(life, MINUTE, () => life.world.kubelet.reportsAgain(uid));
+}
+
 const hasHead = (life: Life) => life.world.ray.heads.size > 0;
 const head = (life: Life) => runningPod(life, NODE_TYPE.head);
 const remove = (life: Life, pod: Stored<Pod>) =>
@@ -295,6 +300,28 @@ export const acts: readonly Act[] = [
     changesEnd: true,
     can: (l) => runningPod(l, undefined) !== undefined,
     act: (l) => lose(l, runningPod(l, undefined)!, 8 * MINUTE, (pod) => l.world.kubelet.comesBack(pod.metadata.uid)),
+  },
+  {
+    // For a minute: nobody evicts it, and what runs there runs on.
+    name: "hush-head",
+    changesEnd: true,
+    can: (l) => head(l) !== undefined,
+    act(life) {
+      mood(life, "hang", MINUTE);
+      return hush(life, head(life)!);
+    },
+  },
+  {
+    name: "hush-worker",
+    changesEnd: false,
+    can: (l) => runningPod(l, NODE_TYPE.worker) !== undefined,
+    act: (l) => hush(l, runningPod(l, NODE_TYPE.worker)!),
+  },
+  {
+    name: "hush-submitter",
+    changesEnd: true,
+    can: (l) => runningPod(l, undefined) !== undefined,
+    act: (l) => hush(l, runningPod(l, undefined)!),
   },
   {
     name: "evict-worker",

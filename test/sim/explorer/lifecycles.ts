@@ -193,6 +193,10 @@ export const lifecycles: readonly Lifecycle[] = [
     { jobs: [long, short], script: once("Running", "delete-head", "running"), core: true },
   ),
   life("head-lost-for-good", "Failed", {}, { jobs: [long], script: once("Running", "evict-head", "running") }),
+  life("head-silent-for-a-minute", "Complete", retryable, {
+    jobs: [long, short],
+    script: once("Running", "hush-head", "running"),
+  }),
   life("submitter-lost-early", "Complete", {}, { script: once("Running", "evict-submitter", "submitter"), core: true }),
   life(
     "submitter-lost-late",
