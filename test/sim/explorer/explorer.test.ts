@@ -31,6 +31,15 @@ describe("lives to its end when nothing is disturbed", () => {
   });
 });
 
+it("knows each point from all others, before the first state and while the script has something under way, too", async () => {
+  for (const lifecycle of ["success", "suspend-in-running", "blocking-opened-by-an-edit"]) {
+    const { points } = await new Life({ lifecycle, deviations: [] }).run();
+    const situations = points.map(({ situation }) => situation);
+    expect(situations, lifecycle).not.toContain(undefined);
+    expect(new Set(situations).size, lifecycle).toBe(situations.length);
+  }
+});
+
 describe("what is known is not lived again", { timeout: 120_000 }, () => {
   it("on a tour that tries one fault after the other, each where the one before has left no trace", async () => {
     const explorer = new Explorer();

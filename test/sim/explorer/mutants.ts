@@ -41,6 +41,13 @@ export const mutants: readonly Mutant[] = [
     faults: ["exists-other"],
   },
   {
+    name: "two messages of one condition written over each other for ever",
+    file: job("run"),
+    replace: [["provide({ ...pass, status: heard }, trouble", "provide({ ...pass, status: waiting }, trouble"]],
+    in: ["success"],
+    faults: ["exists-other"],
+  },
+  {
     name: "a submitter of an earlier attempt taken for ours",
     file: job("submitter"),
     replace: [["...attemptLabels(job, record),", ""]],
