@@ -69,6 +69,14 @@ describe("a new cluster", () => {
     expect(second.decide().effects).toEqual([]);
   });
 
+  it("gets no Service back that went with it, from an operator whose cache does not know yet that it is deleted", () => {
+    const world = up();
+    world.services = [];
+    expect(world.decide().effects).toMatchObject([{ do: "create", object: { kind: "Service" } }]);
+    world.deleted = true;
+    expect(world.decide()).toMatchObject({ effects: [], wakeAt: world.now + seconds(1) });
+  });
+
   it("gets no Pods from an operator whose cache does not know yet that it is deleted", () => {
     const world = new World();
     world.deleted = true;

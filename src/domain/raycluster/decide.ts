@@ -70,7 +70,10 @@ export function decideRayCluster(observed: ObservedRayCluster, now: Instant): De
     ...(aboutToken ? [aboutToken] : []),
   ];
   const [live, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
-  const needsLive = plan.creates.length > 0 || suspend?.needsLiveAbsence === true;
+  // A Service that was made for a cluster which is deleted goes at once, and would be made again, for as long as the
+  // cache lags.
+  const makes = plan.creates.length > 0 || plan.others.some((effect) => effect.do === "create");
+  const needsLive = makes || suspend?.needsLiveAbsence === true;
   const isAsked = questions.every((question) => observed.live.has(questionKey(question)));
   if (needsLive && !isAsked) return { summary: step.summary, effects: [], events: [], ask: questions };
   // Another operator may have written down a head that is gone by now.
