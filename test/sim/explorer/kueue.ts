@@ -62,7 +62,7 @@ const IN_QUEUE = 500;
 const BACK_IN_QUEUE = 15_000;
 const LATENCY = 3;
 const LATE = ["late-3", "late-40"];
-const POLICY = { "late-3": 3000, "late-40": 40_000 } as Readonly<Record<string, number>>;
+const DELAYS = { "late-3": 3000, "late-40": 40_000 } as Readonly<Record<string, number>>;
 
 export class Kueue {
   workload: Workload | undefined;
@@ -291,7 +291,7 @@ export class Kueue {
     if (choice === USUAL) return;
     const done = this.#around.begin();
     this.#late = site;
-    await sleep(this.#around.world.clock, POLICY[choice]!);
+    await sleep(this.#around.world.clock, DELAYS[choice]!);
     this.#late = "";
     done();
   }
