@@ -71,7 +71,9 @@ export function judgeQuota(versions: readonly Version[], nominal: Readonly<Recor
 
 class QuotaBooks {
   readonly #nominal: Amounts;
+  /** Those that are deleted are remembered: their Pods may take a moment more. */
   readonly #jobs = new Map<string, Stored<RayJob>>();
+  readonly #gone = new Set<string>();
   readonly #workloads = new Map<string, Stored<Workload>>();
   readonly #pods = new Map<string, Stored<Pod>>();
   readonly #violations = new Set<string>();
@@ -86,7 +88,6 @@ class QuotaBooks {
     const { uid } = object.metadata;
     const there = type !== "DELETED";
     if (object.kind === "RayJob") {
-      // One that is deleted is remembered: its Pods may take a moment more.
       this.#jobs.set(uid, object as Stored<RayJob>);
       if (!there) this.#gone.add(uid);
     } else if (object.kind === "Pod") this.#pod(type, object as Stored<Pod>);
@@ -94,8 +95,6 @@ class QuotaBooks {
     else return;
     this.#sums();
   }
-
-  readonly #gone = new Set<string>();
 
   #pod(type: Version["type"], pod: Stored<Pod>): void {
     const job = this.#jobOf(pod);
