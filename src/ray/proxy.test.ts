@@ -49,12 +49,17 @@ describe("a dashboard behind the API server's proxy", () => {
     });
   });
 
-  it("cannot be reached by an address that names no Service", async () => {
-    const { ray } = kubernetes({ status: 200, body: "" });
-    await expect(
-      ray.request({ method: "GET", dashboard: "localhost:8265", path: "/", timeout: 1 }),
-    ).rejects.toMatchObject({
+  it.each([
+    "localhost:8265",
+    "theirs-head-svc.their-namespace.team-a.svc.cluster.local:8265",
+    "a/../b.team-a.svc.cluster.local:8265",
+    "a%2Fb.team-a.svc.cluster.local:8265",
+    "a.team-a?x.svc.cluster.local:8265",
+  ])("cannot be reached by an address that names no Service: %s", async (dashboard) => {
+    const { sent, ray } = kubernetes({ status: 200, body: "" });
+    await expect(ray.request({ method: "GET", dashboard, path: "/", timeout: 1 })).rejects.toMatchObject({
       maybeSent: false,
     });
+    expect(sent).toEqual([]);
   });
 });

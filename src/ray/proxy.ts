@@ -35,9 +35,12 @@ export function proxyRayTransport(kubernetes: Transport): RayTransport {
   };
 }
 
+const LABEL = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/;
+
 function serviceOf(dashboard: string): { name: string; namespace: string } {
-  const [name, namespace] = dashboard.replace(/:\d+$/, "").split(".");
-  if (!name || !namespace) {
+  const [name = "", namespace = "", kind] = dashboard.replace(/:\d+$/, "").split(".");
+  // The operator may ask for any path of any namespace, so a label that is none must not become a piece of a path.
+  if (!LABEL.test(name) || !LABEL.test(namespace) || kind !== "svc") {
     throw new RayTransportError(
       `"${dashboard}" does not name a Service, so it cannot be reached through the API server`,
       {

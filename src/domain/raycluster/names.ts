@@ -35,9 +35,21 @@ export function workerGenerateName(clusterName: string, groupName: string): stri
   return `${prefix.slice(0, WORKER_PREFIX_LENGTH)}-worker-`;
 }
 
+/** What a Service may be called. A dot, or a slash, would make another host or path of the address. */
+export const isServiceName = (name: string): boolean =>
+  name.length <= LABEL_LENGTH && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/.test(name);
+
+/** A name that no Service can have counts as none: a cluster that ran before it was written there is still spoken to. */
 export function headServiceName(cluster: RayCluster): string {
-  return cluster.spec.headGroupSpec.headService?.metadata?.name || `${cluster.metadata.name}-head-svc`;
+  const own = cluster.spec.headGroupSpec.headService?.metadata?.name ?? "";
+  return isServiceName(own) ? own : `${cluster.metadata.name}-head-svc`;
 }
+
+/** Whether `host:port` is that of a Service in this namespace: nobody else's Ray is spoken to on behalf of what is in it. */
+export const isAddressIn = (namespace: string, address: string): boolean => {
+  const [service = "", place, kind] = address.replace(/:\d+$/, "").split(".");
+  return isServiceName(service) && place === namespace && kind === "svc";
+};
 
 /** DNS name of the head Service within the Kubernetes cluster. */
 export function headServiceFQDN(cluster: RayCluster, settings: Settings): string {

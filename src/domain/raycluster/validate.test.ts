@@ -115,6 +115,11 @@ describe("a RayCluster", () => {
     ],
     ["negative bounds", workers({ minReplicas: -1 }), /negative/],
     ["a missing bound", workers({ minReplicas: undefined as unknown as number }), /both must be set/],
+    [
+      "a head Service of another namespace",
+      head({ headService: { metadata: { name: "other-head-svc.their-namespace" } } }),
+      /^spec\.headGroupSpec\.headService\.metadata\.name: "other-head-svc\.their-namespace" is no name for a Service/,
+    ],
     ["a user name for Redis", head({ rayStartParams: { "redis-username": "u" } }), /redis-username/],
   ])("with %s is refused", (_, spec, words) => {
     expect(said(rayCluster(spec))).toEqual([expect.stringMatching(words)]);

@@ -16,6 +16,7 @@ import type { HeadGroupSpec, RayCluster, RayClusterSpec, WorkerGroupSpec } from 
 import type { Settings } from "../settings.ts";
 import { check, type Finding, type Rule, type Violation } from "../validation.ts";
 import { asksForToken } from "./auth.ts";
+import { isServiceName } from "./names.ts";
 import { atLeastVersion, isVersion } from "./version.ts";
 
 /** A name, the random end of a RayJob's cluster and the suffix of a Service fit a DNS label (63) together. */
@@ -287,6 +288,21 @@ const groupRules: readonly Rule<Group>[] = [
 ];
 
 const headRules: readonly Rule<HeadGroupSpec>[] = [
+  {
+    name: "head-service-name",
+    find: ({ headService }) => {
+      const name = headService?.metadata?.name;
+      return !name || isServiceName(name)
+        ? []
+        : [
+            {
+              at: "headService.metadata.name",
+              text: `"${name}" is no name for a Service`,
+              remedy: "use lower-case letters, digits and '-', at most 63, with a letter or digit at both ends",
+            },
+          ];
+    },
+  },
   {
     name: "ingress-not-built",
     at: "enableIngress",

@@ -10,7 +10,7 @@ import type { RayCluster, RayClusterStatus } from "../../api/raycluster.ts";
 import type { AttemptRecord, RayJob } from "../../api/rayjob.ts";
 import type { KubeEffect, LiveQuestion } from "../decision.ts";
 import { tokenSecret } from "../raycluster/auth.ts";
-import { dashboardAddress, headPodName } from "../raycluster/names.ts";
+import { dashboardAddress, headPodName, isAddressIn } from "../raycluster/names.ts";
 import { silenceOf } from "../raycluster/observe.ts";
 import { hasLostOneHead, hasOneHead, isFaultTolerant, oneHeadUID } from "../raycluster/oneHead.ts";
 import { PROVISIONING } from "../raycluster/status.ts";
@@ -350,9 +350,12 @@ export function targetOf(
   record: AttemptRecord,
   cluster: Stored<RayCluster> | undefined,
 ): RayTarget | undefined {
-  const dashboard = statusOf(job).dashboardURL || (cluster ? dashboardAddress(cluster, settings) : undefined);
-  if (!dashboard || !record.jobId || !record.rayClusterName) return undefined;
   const { uid, namespace = "", name } = job.metadata;
+  const { dashboardURL: told = "" } = statusOf(job);
+  // Who may write a status in this namespace may not have the operator speak to another one's Ray.
+  const known = isAddressIn(namespace, told) ? told : undefined;
+  const dashboard = known ?? (cluster ? dashboardAddress(cluster, settings) : undefined);
+  if (!dashboard || !record.jobId || !record.rayClusterName) return undefined;
   const { number: attempt, jobId, rayClusterName } = record;
   const secret = cluster && tokenSecret(cluster);
   const token = secret === undefined ? {} : { token: { namespace, name: secret } };
