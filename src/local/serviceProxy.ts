@@ -25,6 +25,8 @@ export function throughService(transport: Transport, domain: string): ServicePro
       method,
       headers: {
         accept: headers["accept"] || "*/*",
+        // Not `authorization`, which is for the API server.
+        ...Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-"))),
         ...(body === undefined ? {} : { "content-type": "application/json" }),
       },
       body: body === undefined ? undefined : JSON.stringify(body),

@@ -84,6 +84,28 @@ describe("the door", () => {
   });
 });
 
+describe("a way to a Service", () => {
+  it("is gone with the headers that are meant for whoever stands behind it, and without the API server's own", async () => {
+    const seen: (Readonly<Record<string, string>> | undefined)[] = [];
+    const address = await open(
+      { token: "secret" },
+      {
+        serviceProxy: async (_, { headers }) => {
+          seen.push(headers);
+          return { status: 200, headers: {}, body: "ok" };
+        },
+      },
+    );
+    const headers = { authorization: "Bearer secret", "x-ray-authorization": "Bearer sesame", accept: "text/plain" };
+    const services = "/api/v1/namespaces/default/services";
+    const service = { metadata: { name: "head" }, spec: { ports: [{ name: "dashboard", port: 8265 }] } };
+    await simkube.transport.request({ method: "POST", path: services, body: service });
+    const { body } = await request(`${address}${services}/head:dashboard/proxy/api/version`, { headers });
+    expect(await body.text()).toBe("ok");
+    expect(seen).toEqual([{ accept: "text/plain", "content-type": "", "x-ray-authorization": "Bearer sesame" }]);
+  });
+});
+
 describe("a body", () => {
   it("may be YAML", async () => {
     const { status, body } = await post(

@@ -6,7 +6,7 @@
  * machine, nobody else.
  */
 import { timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isMap, isPair, isScalar, parse, parseDocument } from "yaml";
 import type { KubeRequest } from "../machinery/kube/transport.ts";
@@ -37,6 +37,12 @@ export interface Served {
 }
 
 const BODY_LIMIT = 3 * 1024 * 1024;
+/** What is meant for whoever stands behind a Service, as Ray's own authorization is. */
+const forOthers = (headers: IncomingHttpHeaders): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) => (name.startsWith("x-") ? [[name, String(value)]] : [])),
+  );
+
 const METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"] as const;
 
 /** Serves a SimKube until it is closed. Rejects when the address cannot be had. */
@@ -137,7 +143,7 @@ async function read(incoming: IncomingMessage, options: ServeOptions): Promise<K
     method,
     path: url.pathname,
     query,
-    headers: { accept: incoming.headers.accept ?? "", "content-type": type },
+    headers: { ...forOthers(incoming.headers), accept: incoming.headers.accept ?? "", "content-type": type },
     body: bytes.length > 0 ? parseBody(bytes, type, method, query["fieldValidation"] === "Strict") : undefined,
   };
 }
