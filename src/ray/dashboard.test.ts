@@ -38,6 +38,15 @@ describe("asking for a job", () => {
     });
   });
 
+  it("takes of it no more than a status holds, or its end could never be written down", async () => {
+    const { dashboard: d } = dashboard({
+      "GET /api/jobs/job-1": ok({ status: "FAILED", message: "x".repeat(2_000_000), end_time: 1767225600123_000 }),
+    });
+    const answer = await d.job(at, "job-1");
+    expect(answer).toEqual({ kind: "known", info: { status: "FAILED", message: expect.stringMatching(/^x+$/) } });
+    expect(JSON.stringify(answer).length).toBeLessThan(40_000);
+  });
+
   it("takes Ray's 404 for not found", async () => {
     const { dashboard: d } = dashboard({ "GET /api/jobs/x": { status: 404, body: "Job x does not exist" } });
     expect(await d.job(at, "x")).toEqual({ kind: "notFound" });

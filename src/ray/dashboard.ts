@@ -179,6 +179,9 @@ function isRaysNotFound({ status, body }: RayResponse): boolean {
 const goneIsDone = (response: RayResponse): CommandResult | undefined =>
   isRaysNotFound(response) ? { result: "done", message: "Ray does not know this job." } : undefined;
 
+/** It goes into the RayJob's status. One that the API server does not take for its size would have no verdict be written. */
+const LONGEST_MESSAGE = 32 * 1024;
+
 const STATUSES: ReadonlySet<unknown> = new Set<RayJobStatus>(["PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"]);
 
 /** Ray's job object, or undefined when this is none, or another job's (ids of drivers share the path). */
@@ -188,16 +191,19 @@ function readJob(body: unknown, jobId: string): RayJobInfo | undefined {
   if (typeof id === "string" && id !== jobId) return undefined;
   return {
     status: body["status"] as RayJobStatus,
-    message: typeof body["message"] === "string" ? body["message"] : "",
+    message: typeof body["message"] === "string" ? body["message"].slice(0, LONGEST_MESSAGE) : "",
     startTime: instant(body["start_time"]),
     endTime: instant(body["end_time"]),
     driverNodeId: typeof body["driver_node_id"] === "string" ? body["driver_node_id"] || undefined : undefined,
   };
 }
 
-/** Milliseconds since the epoch; Ray writes null or 0 where there is none, and anything Date cannot hold is none either. */
+/** The end of the year 9999: the API server takes no later time, and with it no status that has one. */
+const LATEST = 253_402_300_799_999;
+
+/** Milliseconds since the epoch; Ray writes null or 0 where there is none, and what is no time for a status is none either. */
 const instant = (value: unknown): number | undefined =>
-  typeof value === "number" && value > 0 && value <= 8.64e15 ? Math.floor(value) : undefined;
+  typeof value === "number" && value > 0 && value <= LATEST ? Math.floor(value) : undefined;
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

@@ -306,3 +306,11 @@ it("no rule stumbles over an object that is nearly empty, as an older CRD lets i
     expect(rayJobViolations(job, defaultSettings).length).toBeGreaterThan(0);
   }
 });
+
+it("a long runtimeEnvYAML is quoted in part: the reason after it is told, and what it holds is not spread", () => {
+  const { text } = validateRayJob(rayJob({ runtimeEnvYAML: `env_vars: {A: ${"x".repeat(2000)}}\nb: [` }))!;
+  expect(text.length).toBeLessThan(600);
+  expect(text).toMatch(
+    /^failed to unmarshal RuntimeEnvYAML: env_vars: \{A: x+…: .*at line 2.*: correct spec\.runtimeEnvYAML$/,
+  );
+});

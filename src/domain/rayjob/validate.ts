@@ -328,7 +328,7 @@ const rules: readonly Rule<RayJob>[] = [
     kuberay: "bare",
     find: ({ spec: { runtimeEnvYAML = "" } }) => {
       const parsed = parseRuntimeEnv(runtimeEnvYAML);
-      const text = parsed.ok ? "" : `failed to unmarshal RuntimeEnvYAML: ${runtimeEnvYAML}: ${parsed.error}`;
+      const text = parsed.ok ? "" : `failed to unmarshal RuntimeEnvYAML: ${shortened(runtimeEnvYAML)}: ${parsed.error}`;
       return parsed.ok ? [] : [{ at: "spec.runtimeEnvYAML", text, remedy: "correct spec.runtimeEnvYAML" }];
     },
   },
@@ -396,6 +396,9 @@ const rules: readonly Rule<RayJob>[] = [
     remedy: "set spec.submissionMode back to InteractiveMode, in which this attempt was started",
   },
 ];
+
+/** As KubeRay quotes it, but not so much that the reason after it is cut away; what is in it is for few eyes, too. */
+const shortened = (yaml = ""): string => (yaml.length > 200 ? `${yaml.slice(0, 200)}…` : yaml);
 
 /** The RayCluster gets the RayJob's annotations, so they are looked at as if they were its own. */
 function clusterOfRayJob({ spec: { rayClusterSpec }, metadata: { annotations } }: RayJob, settings: Settings) {
