@@ -860,10 +860,10 @@ describe("a submitter that cannot start", () => {
       services: [headService()],
       ray: { answer: unknownToRay() },
     });
-  const submitterPod = (status: object) =>
+  const submitterPod = (status: object, name = "demo-x") =>
     headPod({
       metadata: {
-        name: "demo-x",
+        name,
         uid: "s",
         labels: {},
         ownerReferences: [{ kind: "Job", uid: "uid-submitter", controller: true }],
@@ -892,6 +892,16 @@ describe("a submitter that cannot start", () => {
     expect(later("0/107 nodes are available: 107 Insufficient cpu.").status).toBeUndefined();
     const other = later("0/107 nodes are available: 107 Insufficient memory.").status as RayJobStatus;
     expect(other.conditions?.find(({ type }) => type === "Started")?.message).toContain("107 Insufficient memory");
+  });
+
+  it("and has another Pod by now is told with that one's name", () => {
+    const inVain = (name: string) => submitterPod(waiting("ImagePullBackOff", "no such image"), name);
+    const seen = waits(inVain("demo-7xk2p"));
+    const first = written(seen, decide(seen, at("12:10:01")));
+    const told = (name: string) => decide({ ...first, pods: [headPod(), inVain(name)] }, at("12:20:00")).status;
+    expect(told("demo-7xk2p")).toBeUndefined();
+    const { conditions } = told("demo-4wznq") as RayJobStatus;
+    expect(conditions?.find(({ type }) => type === "Started")?.message).toMatch(/demo-4wznq(?!.*demo-7xk2p)/);
   });
 
   it.each([

@@ -234,7 +234,7 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
     // Where it was told: a record that KubeRay's job was given has no such condition, and a submitter that works no news.
     const known = findCondition(heard, "Started");
     const news = beingSubmitted(record, trouble);
-    const message = known && sameButForNumbers(known.message, news) ? known.message : news;
+    const message = known && stands(known.message, news, observed) ? known.message : news;
     const waiting =
       trouble || known?.reason === "WaitingForSubmission"
         ? withCondition(heard, now, "Started", false, "WaitingForSubmission", message)
@@ -260,6 +260,10 @@ function submit(pass: Pass, maySubmit: boolean): Decision<RayCommand> {
   const command: RayCommand = { do: "submit", target, request: request.value, session: record.raySession ?? "", why };
   return { ...decision, summary: `i: submitting job ${record.jobId}`, effects: [...decision.effects, command] };
 }
+
+/** What was told is told no more once it names another Pod than the one that there is: users go and look at it. */
+const stands = (told: string, news: string, { pods }: ObservedRayJob): boolean =>
+  sameButForNumbers(told, news) && pods.every(({ metadata: { name } }) => !news.includes(name) || told.includes(name));
 
 /** How the message begins while Ray refuses a submission by the operator itself. */
 export const REFUSED = "Ray did not take the job";
