@@ -455,6 +455,15 @@ describe("the reconcile loop", () => {
       expect(server.made(`GET ${path}`)[0]).toMatchObject({ query: { fieldSelector } });
     });
 
+    it("says on the object that what has to be read may not be", async () => {
+      server.on("GET /api/v1/namespaces/default/pods", refusal(403, "Forbidden"), list("10"));
+      decide = ({ live }) => (live.has(key) ? {} : { ask: [question] });
+      await start();
+      await clock.advance(10);
+      expect(results()).toEqual(["failed", "done"]);
+      expect(bodies(EVENTS)).toMatchObject([{ reason: "FailedToRead", type: "Warning", regarding: { name: "a" } }]);
+    });
+
     it("looks again later when there was no answer", async () => {
       server.on("GET /api/v1/namespaces/default/pods", refusal(500, "InternalError"), list("10"));
       decide = ({ live }) => (live.has(key) ? {} : { ask: [question] });

@@ -61,6 +61,8 @@ export interface PassTrace<External> {
   readonly error?: unknown;
 }
 
+const READ_REFUSED = { type: "Warning", reason: "FailedToRead", action: "Read" } as const;
+
 /** A decision that goes on asking is a mistake; it must not ask the server for ever. */
 const MOST_ROUNDS = 5;
 /** Milliseconds for which warnings that were read are good enough, and for which they are not asked for after a failure. */
@@ -159,7 +161,13 @@ export class Controller<Observed, External extends { do: string; why: string } =
       if (decision.ask?.length) {
         for (const question of decision.ask) {
           alive();
-          answers.set(questionKey(question), await this.#ask(question));
+          try {
+            answers.set(questionKey(question), await this.#ask(question));
+          } catch (error) {
+            // Nothing goes on until somebody gives the right; without this event the object would not say why.
+            if (isForbidden(error)) events.record(primary(observed), { ...READ_REFUSED, note: describe(error) });
+            throw error;
+          }
         }
         continue;
       }
