@@ -59,9 +59,11 @@ const manifest = (file: string): KubeObject[] =>
   parseAllDocuments(readFileSync(join(folder, file), "utf8")).map((document) => small(document.toJS() as KubeObject));
 
 /** Runs it to its end; answers with what was printed. */
-async function runs(file: string, code: number): Promise<string> {
+async function runs(file: string, code: number, spec: Partial<RayJob["spec"]> = {}): Promise<string> {
   const input = manifest(file)
-    .map((object) => stringify(object))
+    .map((object) =>
+      stringify(object.kind === "RayJob" ? { ...object, spec: { ...(object as RayJob).spec, ...spec } } : object),
+    )
     .join("---\n");
   const args = ["run", "--kubeconfig", cluster.kubeconfig, "-n", cluster.namespace, "-"];
   const { stdout, stderr, ...finished } = await raykeeper(args, { input }).finished;
@@ -94,6 +96,16 @@ describe("raykeeper run", () => {
     });
   }
 });
+
+scenario(
+  cluster,
+  "examples/rayjob-token.yaml in HTTPMode has its log through the API server, which hands the token on",
+  async () => {
+    const spec = { submissionMode: "HTTPMode", ttlSecondsAfterFinished: 30 } as const;
+    expect(await runs("rayjob-token.yaml", 0, spec)).toMatch(/without the token: 401\n.*squares: \[0, 1, 4, 9, 16\]/s);
+    expect((await cluster.ended("token")).status).toMatchObject(succeeded);
+  },
+);
 
 scenario(
   cluster,
