@@ -18,7 +18,7 @@ export function generatedName(rayJob: string, uid: string, attempt: number, purp
 export const headServiceName = (rayJob: string): string => `${rayJob}-head-svc`;
 
 /** Ray takes any text for a submission id, and then finds no job under one of these in its URL. */
-export const fitsIntoURL = (jobId: string): boolean => !/[\s/?#%\p{Cc}]/u.test(jobId);
+export const fitsIntoURL = (jobId: string): boolean => !/[\s/?#%\p{Cc}]|^\.\.?$/u.test(jobId);
 
 /** FNV-1a with a final stir; spread is all that is asked of it, not secrecy. */
 function suffix(seed: string): string {

@@ -162,6 +162,7 @@ describe("a RayJob is refused for", () => {
     ["entrypointResources", { entrypointResources: "[1]" }, `{"R1": 2}`],
     ["entrypointResources", { entrypointResources: '{"R1": "2"}' }, `"R1" is "2"`],
     ["jobId", { jobId: "a/b" }, "URL"],
+    ["jobId", { jobId: ".." }, "URL"],
     ["submitterConfig.backoffLimit", { submitterConfig: { backoffLimit: -1 } }, "non-negative"],
     [
       "gcsFaultToleranceOptions",

@@ -345,7 +345,7 @@ const rules: readonly Rule<RayJob>[] = [
     name: "job-id-in-url",
     at: "spec.jobId",
     broken: ({ spec }) => !fitsIntoURL(spec.jobId ?? ""),
-    text: "must not contain white space or any of / ? # %, since it is part of a URL",
+    text: "must not contain white space or any of / ? # %, nor be . or .., since it is part of a URL",
     remedy: "choose another, or remove it, and one is made up",
   },
   {
