@@ -148,9 +148,13 @@ describe("raykeeper explain", () => {
   });
 
   it("prints neither colours nor control characters into a pipe", async () => {
-    await create("demo", "default", { jobDeploymentStatus: "Failed", reason: "AppFailed", message: "boom" });
+    await create("demo", "default", {
+      jobDeploymentStatus: "Failed",
+      reason: "AppFailed",
+      message: "bo\u001b]0;x\u0007om",
+    });
     const { stdout } = await typed("rayjob", "demo");
-    expect(stdout).toContain("boom");
+    expect(stdout).toContain("bo]0;xom");
     // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what must not be there
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
   });

@@ -20,7 +20,7 @@ import { connect } from "./connect.ts";
 import { explanationJson, explanationLines } from "./explanation.ts";
 import { CannotRun, describeFailure } from "./failure.ts";
 import { LastWords } from "./lastWords.ts";
-import { type Output, paintOn, wantsColour } from "./screen.ts";
+import { harmless, type Output, paintOn, wantsColour } from "./screen.ts";
 
 export interface ExplainOptions {
   readonly local?: boolean;
@@ -62,7 +62,7 @@ export async function explainCommand(
       } else {
         const paint = paintOn(stdout, wantsColour(options.color, process.env));
         const lines = explanationLines(whole, { columns: widthOf(stdout), paint, now: now() });
-        stdout.write(`${lines.join("\n")}\n`);
+        stdout.write(harmless(`${lines.join("\n")}\n`));
       }
       return 0;
     } catch (error) {

@@ -27,6 +27,12 @@ describe("without a terminal", () => {
     expect(written.stderr).toBe("   12.3s  running\n");
   });
 
+  it("what a message has a terminal do is left out", () => {
+    const { screen: plain, written } = screen();
+    plain.step("Failed: \u001b[2J\u001b]52;c;cm0=\u0007\rfine\u009b1A");
+    expect(written.stderr).toBe("    0.0s  Failed: [2J]52;c;cm0=fine1A\n");
+  });
+
   it("the job's log goes to stdout and nothing else does", () => {
     const { screen: plain, written } = screen();
     plain.step("running");

@@ -16,6 +16,11 @@ export type Tone = "plain" | "good" | "warn" | "bad" | "dim";
 const CODES: Readonly<Record<Tone, string>> = { plain: "", good: "32", warn: "33", bad: "31", dim: "2" };
 const CLEAR_LINE = "\r\u001b[2K";
 
+/** All that a terminal obeys, save line breaks and colours: messages are Ray's, a container's, anybody's. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: it is about them
+const OBEYED = /\u001b(?!\[[0-9;]*m)|[\u0000-\u0008\u000b-\u001a\u001c-\u001f\u007f-\u009f]/g;
+export const harmless = (text: string): string => text.replace(OBEYED, "");
+
 export interface ScreenOptions {
   readonly stdout: Output;
   readonly stderr: Output;
@@ -61,7 +66,7 @@ export class Screen {
         this.#log().write("\n");
         this.#open = false;
       }
-      this.#options.stderr.write(`${text}\n`);
+      this.#options.stderr.write(`${harmless(text)}\n`);
     });
   }
 
@@ -75,7 +80,7 @@ export class Screen {
     if (!this.#options.stderr.isTTY || this.#open) return;
     const width = (this.#options.stderr.columns ?? 80) - 1;
     const time = `${(this.elapsed() / 1000).toFixed(0)}s`.padStart(8);
-    const next = text ? `${time}  ${text}`.slice(0, width) : "";
+    const next = text ? `${time}  ${harmless(text)}`.slice(0, width) : "";
     if (next === this.#live) return;
     this.#options.stderr.write(CLEAR_LINE + this.paint("dim", next));
     this.#live = next;

@@ -45,6 +45,10 @@ const nothing: Advise = () => [];
 const placed = (subject: Subject, verb: string, rest: string): string =>
   `kubectl ${verb} -n ${subject.job.metadata.namespace} ${rest}`;
 
+/** For a shell, into which commands are copied: ids and what messages name may be anybody's text. */
+const word = (text: string | undefined): string =>
+  /^[\w.:/@-]*$/.test(text ?? "") ? (text ?? "") : `'${text!.replaceAll("'", "'\\''")}'`;
+
 const patch = (subject: Subject, spec: object): string =>
   placed(subject, "patch", `rayjob ${subject.job.metadata.name} --type merge -p '${JSON.stringify({ spec })}'`);
 
@@ -138,7 +142,7 @@ export const conditionAdvice: {
     KeptByPolicy: (subject) => [
       {
         text: "When you have seen enough of it, delete the RayCluster that is kept.",
-        command: placed(subject, "delete", `raycluster ${subject.record?.rayClusterName}`),
+        command: placed(subject, "delete", `raycluster ${word(subject.record?.rayClusterName)}`),
       },
     ],
   },
@@ -247,7 +251,7 @@ function readLog(subject: Subject, text: string): readonly Advice[] {
 }
 
 const rayLog = (subject: Subject): string =>
-  placed(subject, "exec", `${subject.head?.metadata.name} -- ray job logs ${subject.record?.jobId}`);
+  placed(subject, "exec", `${subject.head?.metadata.name} -- ray job logs ${word(subject.record?.jobId)}`);
 
 function followInRay(subject: Subject): readonly Advice[] {
   return subject.head
@@ -267,7 +271,7 @@ function afterHeadLoss(subject: Subject): readonly Advice[] {
   return [
     {
       text: "See why the head went (eviction, preemption, its node). A PriorityClass, requests equal to limits, or a node pool that is not preemptible protect it.",
-      command: placed(subject, "get", `events --field-selector involvedObject.name=${headName}`),
+      command: placed(subject, "get", `events --field-selector involvedObject.name=${word(headName)}`),
     },
   ];
 }
@@ -391,7 +395,7 @@ const troubleRules: readonly TroubleRule[] = [
     advise: (_, [, key, kind = "", name], subject) => [
       {
         text: `Add the key ${key} to ${kind} ${name}; the Pod then goes on by itself.`,
-        command: placed(subject, "describe", `${kind.toLowerCase()} ${name}`),
+        command: placed(subject, "describe", `${kind.toLowerCase()} ${word(name)}`),
       },
     ],
   },
@@ -401,7 +405,7 @@ const troubleRules: readonly TroubleRule[] = [
     advise: (_, [, namespace, name]) => [
       {
         text: "See whose it is. With it out of the way the operator makes one with a token of its own.",
-        command: `kubectl describe secret -n ${namespace} ${name}`,
+        command: `kubectl describe secret -n ${word(namespace)} ${word(name)}`,
       },
     ],
   },
@@ -547,7 +551,7 @@ const troubleRules: readonly TroubleRule[] = [
 function showToken(message: string, subject: Subject): readonly Advice[] {
   const { is, secret } = readTokenTrouble(message) ?? {};
   if (!is || !secret) return [];
-  const look = `kubectl describe secret -n ${secret.namespace} ${secret.name}`;
+  const look = `kubectl describe secret -n ${word(secret.namespace)} ${word(secret.name)}`;
   const putBack: Advice = {
     text: `Put the token that Ray was started with into Secret ${secret.name}, key ${TOKEN_KEY}: the operator finds it by itself.`,
     command: look,

@@ -385,6 +385,18 @@ describe("a RayJob that runs", () => {
     expect(commands(said)).toContain(`kubectl exec -n default ${CLUSTER}-head -- ray job logs ${JOB_ID} --follow`);
   });
 
+  it("is told commands that a shell takes as they are meant, whatever an id or a message has in it", () => {
+    const conditions = [condition("SubmitterHealthy", "False", "JobFailed", "Job submission has failed.")];
+    const jobId = "it's;touch$IFS-x";
+    const lost = runs({ conditions }, {}, seenRunning({ jobId }));
+    expect(commands(lost)).toContain(
+      `kubectl exec -n default ${CLUSTER}-head -- ray job logs 'it'\\''s;touch$IFS-x' --follow`,
+    );
+    const message = "Ray does not answer at x: HTTP 503: Secret a/b;touch$IFS-x has no key auth_token";
+    const silent = runs({ jobStatusCheckFailureStartTime: wire("12:01:30"), message });
+    expect(commands(silent)[0]).toBe("kubectl describe secret -n a 'b;touch$IFS-x'");
+  });
+
   it("with an invalid edit says that it is ignored", () => {
     const said = runs({ conditions: [condition("SpecValid", "False", "Invalid", "The RayJob spec is invalid: x")] });
     expect(said.notes[0]).toBe(
