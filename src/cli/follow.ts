@@ -11,7 +11,7 @@ import type { RayCluster } from "../api/raycluster.ts";
 import type { RayJob } from "../api/rayjob.ts";
 import { tokenSecret } from "../domain/raycluster/auth.ts";
 import { type Advice, explain } from "../domain/rayjob/explain.ts";
-import { isTerminal } from "../domain/rayjob/ray.ts";
+import { isTerminal, type RayAddress, type SecretRef } from "../domain/rayjob/ray.ts";
 import { defaultSettings } from "../domain/settings.ts";
 import { realClock, sleep } from "../machinery/clock.ts";
 import { KubeClient } from "../machinery/kube/client.ts";
@@ -224,9 +224,14 @@ class AttemptLogs {
   }
 
   #readRay(dashboard: string, jobId: string): Promise<void> {
-    const cluster = this.#look().rayCluster;
-    const secret = cluster && tokenSecret(cluster);
-    const token = secret === undefined ? undefined : { namespace: this.#namespace, name: secret };
+    let token: SecretRef | undefined;
+    // Which token Ray wants, its RayCluster says: that may come into sight later than the job, and goes before its log.
+    const at = (): RayAddress => {
+      const { rayCluster } = this.#look();
+      const name = rayCluster && tokenSecret(rayCluster);
+      if (rayCluster) token = name === undefined ? undefined : { namespace: this.#namespace, name };
+      return { dashboard, ...(token && { token }) };
+    };
     const ended = () => {
       const status = this.#look().rayJob?.status;
       return status === undefined || status.jobId !== jobId || isTerminal(status.jobStatus);
@@ -235,7 +240,7 @@ class AttemptLogs {
     const { clock } = this.#options;
     const client = new KubeClient(this.#transport, { clock });
     const transport = withTokens(proxyRayTransport(this.#transport), { client, clock });
-    return followRayLog({ transport, at: { dashboard, ...(token && { token }) }, jobId, ended, end }, this.#options);
+    return followRayLog({ transport, at, jobId, ended, end }, this.#options);
   }
 
   /** Resolves with the change after which it holds. */

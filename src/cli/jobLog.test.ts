@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { SecretRef } from "../domain/rayjob/ray.ts";
 import type { KubeRequest, Transport } from "../machinery/kube/transport.ts";
 import { TransportError } from "../machinery/kube/transport.ts";
 import { VirtualClock } from "../machinery/virtualClock.ts";
@@ -135,11 +136,24 @@ describe("a log read from Ray's dashboard", () => {
   /** A dashboard with one job, or none that answers; `asked` are the paths. */
   function dashboard() {
     const clock = new VirtualClock();
-    const ray = { status: "RUNNING", logs: "", answers: 200, asked: [] as string[] };
-    const seen = { text: "", troubles: [] as string[], ended: false, over: false };
+    const ray = {
+      status: "RUNNING",
+      logs: "",
+      answers: 200,
+      wants: undefined as string | undefined,
+      asked: [] as string[],
+    };
+    const seen = {
+      text: "",
+      troubles: [] as string[],
+      ended: false,
+      over: false,
+      secret: undefined as SecretRef | undefined,
+    };
     const end = Promise.withResolvers<void>();
-    const request = async ({ path }: { path: string }) => {
+    const request = async ({ path, token }: { path: string; token?: SecretRef }) => {
       ray.asked.push(path);
+      if (ray.wants !== token?.name) return { status: 401, body: "Unauthorized" };
       if (ray.answers !== 200) return { status: ray.answers, body: "no" };
       return {
         status: 200,
@@ -149,7 +163,7 @@ describe("a log read from Ray's dashboard", () => {
     const following = followRayLog(
       {
         transport: { request },
-        at: { dashboard: "svc.ns:8265" },
+        at: () => ({ dashboard: "svc.ns:8265", ...(seen.secret && { token: seen.secret }) }),
         jobId: "j",
         ended: () => seen.ended,
         end: end.promise,
@@ -190,6 +204,18 @@ describe("a log read from Ray's dashboard", () => {
     tellEnd();
     await following;
     expect(seen.text).toBe("the last line\n");
+  });
+
+  it("is read though the RayCluster, which tells of Ray's token, came into sight later", async () => {
+    const { clock, ray, seen, following, tellEnd } = dashboard();
+    Object.assign(ray, { wants: "own", logs: "hello\n" });
+    await clock.advance(3000);
+    expect(seen.text).toBe("");
+    seen.secret = { namespace: "ns", name: "own" };
+    await clock.advance(3000);
+    expect(seen.text).toBe("hello\n");
+    tellEnd();
+    await following;
   });
 
   it("is complete when Ray said before that the job had ended, though the cluster is gone when the RayJob says so", async () => {

@@ -161,7 +161,8 @@ function compareStamps(a: string, b: string): number {
 
 export interface RayLog {
   readonly transport: RayTransport;
-  readonly at: RayAddress;
+  /** Asked before each request. */
+  readonly at: () => RayAddress;
   readonly jobId: string;
   /** Whether the job is known to have ended: one more read, and the log is complete. */
   readonly ended: () => boolean;
@@ -177,7 +178,7 @@ export async function followRayLog(log: RayLog, options: LogOptions): Promise<vo
   const { clock, signal, onText, onTrouble } = options;
   const job = `/api/jobs/${encodeURIComponent(log.jobId)}`;
   const ask = async (path: string): Promise<object> => {
-    const answer = await log.transport.request({ ...log.at, method: "GET", path, timeout: 10_000 });
+    const answer = await log.transport.request({ ...log.at(), method: "GET", path, timeout: 10_000 });
     const { status, body, remedy } = answer;
     if (status !== 200) throw new Error(`HTTP ${status}: ${body.slice(0, 200)}${remedy ? `. ${remedy}` : ""}`);
     return JSON.parse(answer.body) as object;
