@@ -70,6 +70,13 @@ describe("the first head of a sidecar's cluster", () => {
     expect(makesHead(following(seconds(60), [scheduled("other", "RayCluster")]).decision)).toBe(true);
   });
 
+  it("is made though a policy has told whom it refused", () => {
+    const refused = { ...scheduled("refused"), reason: "FailedAdmission", reportingController: "gatekeeper-webhook" };
+    expect(makesHead(following(seconds(60), [refused]).decision)).toBe(true);
+    const pulled = { ...scheduled("gone"), reason: "Pulled", reportingController: "kubelet" };
+    expect(following(seconds(60), [refused, pulled]).decision.status).toMatchObject({ head: { podUID: "gone" } });
+  });
+
   it("of a job that is handed over later has had nothing to do, and is made anew", () => {
     const { decision, asked } = following(seconds(60), [scheduled("gone")], "K8sJobMode");
     expect(makesHead(decision)).toBe(true);

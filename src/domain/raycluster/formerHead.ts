@@ -30,5 +30,12 @@ export function formerHead(
   const question: LiveQuestion = { ask: "said", kind: "Event", namespace, pod: headPodName(name) };
   const told = live.get(questionKey(question)) as readonly Event[] | undefined;
   if (!told) return { ask: question };
-  return { uid: told.find(({ regarding }) => regarding?.kind === "Pod" && regarding.uid)?.regarding?.uid };
+  return {
+    uid: told.find((event) => event.regarding?.kind === "Pod" && event.regarding.uid && wasOnNode(event))?.regarding
+      ?.uid,
+  };
 }
+
+/** Others speak of Pods that never were, with a UID: a policy, of one that it has refused. */
+const wasOnNode = ({ reason, reportingController, deprecatedSource }: Event): boolean =>
+  reason === "Scheduled" || reportingController === "kubelet" || deprecatedSource?.component === "kubelet";
