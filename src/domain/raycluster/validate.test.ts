@@ -116,6 +116,11 @@ describe("a RayCluster", () => {
     ["negative bounds", workers({ minReplicas: -1 }), /negative/],
     ["a missing bound", workers({ minReplicas: undefined as unknown as number }), /both must be set/],
     [
+      "a Secret of another namespace",
+      { authOptions: { secretName: "../../theirs/secrets/x" } },
+      /^spec\.authOptions\.secretName: "\.\.\/\.\.\/theirs\/secrets\/x" is no name for a Secret/,
+    ],
+    [
       "a head Service of another namespace",
       head({ headService: { metadata: { name: "other-head-svc.their-namespace" } } }),
       /^spec\.headGroupSpec\.headService\.metadata\.name: "other-head-svc\.their-namespace" is no name for a Service/,

@@ -150,6 +150,21 @@ const specRules: readonly Rule<RayClusterSpec>[] = [
   },
   { name: "auth-needs-version", kuberay: "prefixed", find: versionOfAuth },
   {
+    name: "auth-secret-name",
+    find: (spec) => {
+      const { secretName = "" } = (asksForToken(spec) && spec.authOptions) || {};
+      return secretName === "" || isObjectName(secretName)
+        ? []
+        : [
+            {
+              at: "authOptions.secretName",
+              text: `"${secretName}" is no name for a Secret`,
+              remedy: "use lower-case letters, digits, '-' and '.', with a letter or digit at both ends",
+            },
+          ];
+    },
+  },
+  {
     name: "tls-not-built",
     at: "tlsOptions",
     broken: (spec) => spec.tlsOptions?.enabled === true,
@@ -178,6 +193,9 @@ const specRules: readonly Rule<RayClusterSpec>[] = [
     remedy: "use None and replace the RayCluster to change its Pods",
   },
 ];
+
+const isObjectName = (name: string): boolean =>
+  name.length <= 253 && /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/.test(name);
 
 /** Ray knows tokens from there on; older ones would run open to everybody. */
 const AUTH_SINCE = "2.52.0";

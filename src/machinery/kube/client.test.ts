@@ -27,6 +27,15 @@ describe("the client", () => {
     expect(() => byKind("Unicorn")).toThrow("Unicorn");
   });
 
+  it.each(["../../theirs/secrets/x", "a/b", "a%2Fb", "..", "."])(
+    "asks nobody for %s: that would be a path",
+    async (name) => {
+      const error = await client.get(byKind("Secret"), "default", name).catch((caught: unknown) => caught);
+      expect(isNotFound(error)).toBe(true);
+      expect(server.requests).toEqual([]);
+    },
+  );
+
   it.each([
     [404, "NotFound", isNotFound],
     [409, "AlreadyExists", isAlreadyExists],

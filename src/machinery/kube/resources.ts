@@ -1,6 +1,7 @@
 /**
  * Where each kind lives in the API: the one table of resources that the operator reads or writes.
  */
+import { KubeError } from "./errors.ts";
 
 export interface ResourceType {
   /** Empty for the core group. */
@@ -97,5 +98,8 @@ export function resourcePath(type: ResourceType, namespace?: string, name?: stri
     ...(name ? [name] : []),
     ...(subresource ? [subresource] : []),
   ];
+  // No object is called so, and what stands before an API server may take such a path for another one.
+  const odd = segments.find((segment) => /[/%]|^\.\.?$/.test(segment));
+  if (odd !== undefined) throw new KubeError(404, "NotFound", `nothing can be named ${JSON.stringify(odd)}`);
   return `/${segments.map(encodeURIComponent).join("/")}`;
 }
