@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Service } from "../../api/kubernetes.ts";
 import type { RayJobStatus } from "../../api/rayjob.ts";
+import { seconds } from "../time.ts";
 import { rayInterest } from "./interest.ts";
 import type { ObservedRayJob } from "./observe.ts";
 import {
@@ -563,6 +564,16 @@ describe("the RayJob's head Service", () => {
     const told = written(whileRunning({ services: [] }), decide(whileRunning({ services: [] }), NOW));
     const decision = decide(told, NOW, { services: [headService({ metadata: { ownerReferences: [] } })] });
     expect(decision.effects).toEqual([]);
+  });
+
+  it.each([
+    ["is gone", []],
+    ["goes", [rayCluster({ metadata: { deletionTimestamp: wire("12:10:00") } })]],
+    ["is another of its name by now", [rayCluster({ metadata: { uid: "uid-namesake" } })]],
+  ])("is not made again and again while the cache does not know yet that the RayCluster %s", (_, rayClusters) => {
+    const told = written(whileRunning({ services: [] }), decide(whileRunning({ services: [] }), NOW));
+    const decision = decide(told, NOW, { rayClusters });
+    expect(decision).toMatchObject({ effects: [], wakeAt: NOW + seconds(2) });
   });
 
   it.each([

@@ -77,10 +77,16 @@ function ensureHeadService({ observed, record, cluster, now }: Pass): Ensured {
     return { effects };
   }
   const { name, namespace = "" } = observed.job.metadata;
-  const question: LiveQuestion = { ask: "get", kind: "Service", namespace, name: headServiceName(name) };
-  const answer = observed.live.get(questionKey(question));
-  if (!answer) return { ask: [question] };
-  if (answer.length > 0) return { wakeAt: now + STRANGER_PATROL };
+  const questions: readonly LiveQuestion[] = [
+    { ask: "get", kind: "Service", namespace, name: headServiceName(name) },
+    { ask: "get", kind: "RayCluster", namespace, name: cluster.metadata.name },
+  ];
+  const [services, clusters] = questions.map((question) => observed.live.get(questionKey(question)));
+  if (!services || !clusters) return { ask: questions };
+  if (services.length > 0) return { wakeAt: now + STRANGER_PATROL };
+  // Made for a cluster that is deleted, it is collected at once, and would be made again for as long as the cache lags.
+  const stands = clusters.some((found) => found.metadata.uid === cluster.metadata.uid && !isLeaving(found));
+  if (!stands) return { wakeAt: now + PATROL };
   return { effects: [createHeadService(observed.job, record, cluster, observed.settings)] };
 }
 
