@@ -58,7 +58,9 @@ function admit<T extends Specified>({ object, old }: Write<T>, judgeOne: (object
   if (!old) return judged;
   const suspends = object.spec?.suspend === true && !old.spec?.suspend;
   const known = suspends && judged.violations.length > 0 ? judgeOne(old).violations : [];
-  const isNoWorse = judged.violations.every(({ rule, at }) => known.some((one) => one.rule === rule && one.at === at));
+  const placeOf = ({ rule, at }: Violation): string => `${rule} ${at}`;
+  const places = new Set(known.map(placeOf));
+  const isNoWorse = judged.violations.every((one) => places.has(placeOf(one)));
   if (!same(withoutSuspend(object), withoutSuspend(old)) && !(known.length > 0 && isNoWorse)) return judged;
   // Admitted as it is; that it is not valid is said all the same.
   return { violations: [], warnings: judged.violations };

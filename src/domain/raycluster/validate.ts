@@ -45,10 +45,13 @@ export function clusterSpecViolations(spec: RayClusterSpec, at: string, settings
   const below = (path: string, found: readonly Violation[]) =>
     found.map((one) => ({ ...one, at: one.at === "" ? path : `${path}.${one.at}` }));
   const ofHead = head ? [...check(groupRules, head, settings), ...check(headRules, head, settings)] : [];
+  // Once for all of them: who may write a spec can write one of many thousand groups.
+  const firsts = new Map<string, WorkerGroupSpec>();
+  for (const group of workerGroupSpecs) if (!firsts.has(group.groupName)) firsts.set(group.groupName, group);
   const ofWorkers = workerGroupSpecs.flatMap((group, index) =>
     below(`workerGroupSpecs[${index}]`, [
       ...check(groupRules, group, settings),
-      ...check(workerRules, { group, all: workerGroupSpecs }, settings),
+      ...check(workerRules, { group, namesake: firsts.get(group.groupName) }, settings),
     ]),
   );
   return below(at, [...check(specRules, spec, settings), ...below("headGroupSpec", ofHead), ...ofWorkers]);
@@ -354,7 +357,8 @@ const headRules: readonly Rule<HeadGroupSpec>[] = [
 
 interface WorkerGroup {
   readonly group: WorkerGroupSpec;
-  readonly all: readonly WorkerGroupSpec[];
+  /** The first of its name: itself, as a rule. */
+  readonly namesake: WorkerGroupSpec | undefined;
 }
 
 const LABEL_REMEDY = "use letters, digits, '-', '_' and '.', at most 63, a letter or digit at both ends";
@@ -380,8 +384,8 @@ const workerRules: readonly Rule<WorkerGroup>[] = [
   {
     name: "group-name-unique",
     kuberay: "prefixed",
-    find: ({ group, all }) =>
-      all.find((other) => other.groupName === group.groupName) === group
+    find: ({ group, namesake }) =>
+      namesake === group
         ? []
         : [
             say(
