@@ -128,3 +128,22 @@ describe("what is no runtime environment is refused in one line", () => {
     expect(error(levels.join("\n"))).toContain("alias");
   });
 });
+
+describe("a text that is meant to take long: minutes, where each mistake or alias looks at all of the text", () => {
+  test.each([
+    ["of mistakes", `a: [${"]]".repeat(60_000)}`, /at line 1, column 6$/],
+    [
+      "of aliases",
+      `a: [${Array.from({ length: 20_000 }, (_, i) => `&a${i} x, *a${i}`).join(", ")}]`,
+      /more than 1000 aliases/,
+    ],
+    ["of anything", `a: ${"x".repeat(600_000)}`, /longer than 524288 characters/],
+  ])("is given up in words, if it is one %s", (_, text, words) => {
+    expect(parseRuntimeEnv(text)).toMatchObject({ ok: false, error: expect.stringMatching(words) });
+  });
+
+  test("is not one that has some aliases", () => {
+    const some = Array.from({ length: 60 }, () => "*x").join(", ");
+    expect(parseRuntimeEnv(`x: &x 1\na: [${some}]`)).toMatchObject({ ok: true });
+  });
+});
