@@ -50,6 +50,12 @@ describe("the client", () => {
     expect(error).toMatchObject({ message: "no such luck", details: { name: "a" }, status, reason });
   });
 
+  it("takes no megabytes of what was refused into its message", async () => {
+    server.on(`GET ${POD}`, refusal(422, "Invalid", { message: `Invalid value: "${"a".repeat(1_000_000)}"` }));
+    const error: KubeError = await client.get(pods, "default", "a").catch((caught) => caught);
+    expect(error.message).toMatch(/^Invalid value: "a{1000,9000}$/);
+  });
+
   it("says what it asked for when the answer is no Kubernetes answer", async () => {
     server.on(`GET ${POD}`, { status: 502, headers: {}, body: "<h1>Bad gateway</h1>" });
     await expect(client.get(pods, "default", "a")).rejects.toThrow(

@@ -16,6 +16,8 @@ export interface StatusDetails {
 }
 
 const LONGEST_WAIT = 60_000;
+/** What was refused may be quoted, whatever its size; the message goes into statuses, events and the log. */
+const LONGEST_MESSAGE = 8 * 1024;
 
 /** The server's answer to a request that it did not grant. */
 export class KubeError extends Error {
@@ -61,7 +63,8 @@ export function errorFromStatus(
   return new KubeError(
     status,
     said.reason ?? "",
-    said.message || `${otherwise.request} was answered with status ${status}${text && `: ${text}`}`,
+    said.message?.slice(0, LONGEST_MESSAGE) ||
+      `${otherwise.request} was answered with status ${status}${text && `: ${text}`}`,
     {
       details: said.details,
       retryAfter: otherwise.retryAfter ?? (inBody ? inBody * 1000 : undefined),
