@@ -16,8 +16,9 @@ export interface Quantity {
 const NANO = 1_000_000_000n;
 const zero: Quantity = { nano: 0n, format: "DecimalSI" };
 
+/** Of as many digits as a number that is meant: reckoning with a million takes seconds, and nothing else goes on then. */
 const PATTERN =
-  /^(?<sign>[+-]?)(?<whole>\d*)(?:\.(?<fraction>\d*))?(?:(?<binary>[KMGTPE]i)|(?<decimal>[numkMGTPE])|[eE](?<exponent>[+-]?\d{1,3}))?$/;
+  /^(?<sign>[+-]?)(?<whole>\d{0,400})(?:\.(?<fraction>\d{0,400}))?(?:(?<binary>[KMGTPE]i)|(?<decimal>[numkMGTPE])|[eE](?<exponent>[+-]?\d{1,3}))?$/;
 /** Powers of ten by suffix, in rising order. */
 const DECIMAL = { n: -9, u: -6, m: -3, "": 0, k: 3, M: 6, G: 9, T: 12, P: 15, E: 18 } as const;
 /** Powers of 1024 by suffix, in rising order. */

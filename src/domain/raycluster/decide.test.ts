@@ -54,6 +54,16 @@ describe("a new cluster", () => {
     expect(world.workers()).toHaveLength(100);
   });
 
+  it("of more Pods than there is memory for is begun like any other", () => {
+    const replicas = 2_147_483_647;
+    const groups = Array.from({ length: 3 }, (_, index) =>
+      workerGroup({ groupName: `g${index}`, replicas, minReplicas: replicas, maxReplicas: replicas }),
+    );
+    const world = new World(rayCluster({ workerGroupSpecs: groups }));
+    world.pass();
+    expect(world.pods).toHaveLength(50);
+  });
+
   it("gets no Pods twice from an operator whose cache lags behind another's writes", () => {
     const first = new World(rayCluster({ workerGroupSpecs: [workerGroup({ replicas: 20 })] }));
     first.pass();

@@ -165,10 +165,16 @@ function run(observed: ObservedRayCluster, pods: ClusterPods, now: Instant): Ste
   if (hasLostOneHead(cluster, pods.heads) || (keepsLostHead(cluster) && pods.heads.length === 0)) {
     return { summary: "The head is lost, and the cluster may not have another.", plan: planHeadService(observed) };
   }
+  let room = MOST_CREATES;
+  const workers = groups.map(({ group, patience }) => {
+    const plan = planGroup(cluster, group, patience, settings, now, room);
+    room -= plan.creates?.length ?? 0;
+    return plan;
+  });
   const plan = together([
     planHeadService(observed),
     planHead(observed, pods, head, now),
-    ...groups.map(({ group, patience }) => planGroup(cluster, group, patience, settings, now)),
+    ...workers,
     planOrphans(cluster, pods.orphans),
   ]);
   const { creates, deletes, others } = plan;

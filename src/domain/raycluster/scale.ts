@@ -30,17 +30,19 @@ interface Scaling {
   readonly wakeAt?: Instant;
 }
 
+/** `most`: of the Pods that are missing so many are made at most. `replicas` may say two thousand million. */
 export function planGroup(
   cluster: Stored<RayCluster>,
   group: { readonly spec: WorkerGroupSpec; readonly pods: readonly Stored<Pod>[] },
   patience: Patience,
   settings: Settings,
   now: Instant,
+  most: number,
 ): Plan {
   const { create, remove, wakeAt } = scaling(group.spec, group.pods, patience, now);
   const why = `Worker group ${group.spec.groupName} has fewer Pods than desired.`;
   return {
-    creates: Array.from({ length: create }, () =>
+    creates: Array.from({ length: Math.min(create, most) }, () =>
       createPod(cluster, workerPod(cluster, group.spec, settings), "worker", why),
     ),
     deletes: remove.map(({ pod, why }) => deletePod(cluster, pod, "worker", why)),
