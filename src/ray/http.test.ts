@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from "node:http";
+import { createServer, type RequestListener, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { httpRayTransport } from "./http.ts";
@@ -87,5 +87,28 @@ describe("HTTP to a dashboard", () => {
       more();
     });
     await expect(transport().request(get(at, 20_000))).rejects.toThrow("larger than 32 MiB");
+  });
+
+  it("reads long answers of many dashboards in the memory of a few, short ones meanwhile, and long ones again after", async () => {
+    const page = Buffer.alloc(1024 * 1024);
+    const held: ServerResponse[] = [];
+    const at = await serving((request, response) => {
+      if (request.url === "/short") return void response.end("short");
+      for (let sent = 0; sent < 25; sent++) response.write(page);
+      held.push(response);
+    });
+    const one = transport();
+    const ask = (path: string) => one.request({ ...get(at, 60_000), path });
+    const long = Array.from({ length: 3 }, () => ask("/long"));
+    await expect(Promise.race(long)).rejects.toThrow("too many dashboards answer at length");
+    expect(await ask("/short")).toMatchObject({ body: "short" });
+    await expect.poll(() => held.length).toBe(3);
+    for (const response of held.splice(0)) response.end();
+    const ends = await Promise.allSettled(long);
+    expect(ends.filter(({ status }) => status === "fulfilled")).toHaveLength(2);
+    const again = ask("/long");
+    await expect.poll(() => held.length).toBe(1);
+    held.pop()!.end();
+    expect((await again).body).toHaveLength(25 * page.length);
   });
 });
