@@ -19,6 +19,7 @@ import { OPERATOR, OPERATOR_USER } from "./operator.ts";
 const SELDOM: Readonly<Record<string, string>> = {
   "get pods": "asked for after a write whose outcome is not known, and before what cannot be undone",
   "delete pods": "a Pod is deleted alone when it has failed and is replaced, or when there is one too many",
+  "patch jobs": "a submitter that still runs, or would be started again, when its job is over",
   "delete services": "while a RayCluster is suspended that no RayJob has made",
 };
 
