@@ -1,5 +1,5 @@
 /** KubeRay has run a RayJob so far; from now on this operator does: what it takes over, and how it goes on. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Pod, Service } from "../../src/api/kubernetes.ts";
 import { CREATED_BY, LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
@@ -9,11 +9,9 @@ import { jobs, pods, rayClusters, rayJobs, services } from "../../src/machinery/
 import { rayJob } from "../support/manifests.ts";
 import { fails, type JobScript, runsForEver, succeeds } from "./fakeRay.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const CLUSTER = "demo-abcde";
 const ID = "demo-x7f2k";

@@ -1,5 +1,5 @@
 /** Ray wants a token (authOptions): who is given it, and what a user sees when it is not the right one. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Secret } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { KubeObject } from "../../src/api/object.ts";
@@ -10,18 +10,10 @@ import type { Logger } from "../../src/machinery/logger.ts";
 import { clusterSpec, rayCluster, rayJob } from "../support/manifests.ts";
 import { runsForEver, succeeds } from "./fakeRay.ts";
 import type { Meets } from "./process.ts";
-import { type Running, type Scripts, World } from "./world.ts";
+import type { Running, World } from "./world.ts";
+import { worldMaker } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
-function world(scripts?: Scripts): World {
-  const made = new World(scripts);
-  worlds.push(made);
-  return made;
-}
+const world = worldMaker();
 
 type Auth = NonNullable<RayCluster["spec"]["authOptions"]>;
 const MODES = ["K8sJobMode", "HTTPMode", "SidecarMode"] as const;

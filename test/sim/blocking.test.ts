@@ -1,5 +1,5 @@
 /** BlockingRecreate: attempts that never overlap, whoever holds what is left, and whoever restarts meanwhile. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
@@ -8,11 +8,9 @@ import { rayJob } from "../support/manifests.ts";
 import { prompt } from "./fakeKubelet.ts";
 import { fails, type JobScript, runsForEver, succeeds } from "./fakeRay.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const HOLD = "example.com/hold";
 const condition = (job: RayJob | undefined, type: string) => job?.status?.conditions?.find((one) => one.type === type);

@@ -1,5 +1,5 @@
 /** What is deleted when a job has ended, stage by stage, and what is told meanwhile; restarts of the operator included. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
@@ -9,11 +9,9 @@ import { silent } from "../../src/machinery/logger.ts";
 import { rayCluster, rayJob } from "../support/manifests.ts";
 import { fails, runsForEver, succeeds } from "./fakeRay.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 async function living(spec: Partial<RayJobSpec>, scripts: Scripts = {}, labels: Record<string, string> = {}) {
   const world = new World({ job: () => succeeds(3000), ...scripts });

@@ -1,5 +1,5 @@
 /** A user edits, toggles and takes away while a job runs; and strangers bear the names that it needs. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Pod, Service } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { KubeObject } from "../../src/api/object.ts";
@@ -10,11 +10,9 @@ import { clusterSpec, rayJob } from "../support/manifests.ts";
 import { prompt } from "./fakeKubelet.ts";
 import { fails, type JobScript, runsForEver, succeeds } from "./fakeRay.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const condition = (job: RayJob | undefined, type: string) => job?.status?.conditions?.find((one) => one.type === type);
 const edit = (w: World, spec: object) => w.client.patch(rayJobs, "default", "demo", { spec });

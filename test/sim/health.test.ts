@@ -1,5 +1,5 @@
 /** What kubelet is told of an operator: when it is restarted, and when it counts as ready. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { configFrom } from "../../src/config.ts";
 import { rayJobs } from "../../src/machinery/kube/resources.ts";
 import type { KubeRequest, Transport } from "../../src/machinery/kube/transport.ts";
@@ -9,11 +9,9 @@ import { Vitals } from "../../src/machinery/vitals.ts";
 import { startOperator } from "../../src/wiring.ts";
 import { rayJob } from "../support/manifests.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 /** A world with an operator whose requests meet what `meet` does instead of an answer. */
 function start(meet: (request: KubeRequest) => Promise<never> | undefined) {

@@ -1,5 +1,5 @@
 /** InteractiveMode: somebody uses the cluster and submits by hand, as `kubectl ray job submit` does. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
 import type { RayJobSpec } from "../../src/api/rayjob.ts";
@@ -7,11 +7,9 @@ import { jobs, pods, rayClusters, rayJobs } from "../../src/machinery/kube/resou
 import { rayJob } from "../support/manifests.ts";
 import { fails, type JobScript, succeeds } from "./fakeRay.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 async function living(spec: Partial<RayJobSpec> = {}, job: JobScript = succeeds(3000)): Promise<World> {
   const world = new World({ job: () => job });

@@ -1,5 +1,5 @@
 /** The API server has KubeRay's CRDs, and so would not keep the operator's journal. */
-import { afterEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { crds } from "../../src/api/crds.ts";
 import type { CustomResourceDefinition } from "../../src/api/kubernetes.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
@@ -8,11 +8,9 @@ import { kuberayCrds } from "../support/kuberayCrds.ts";
 import { rayJob } from "../support/manifests.ts";
 import { succeeds } from "./fakeRay.ts";
 import { World, withOpenTemplates } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 function newWorld(): World {
   const world = new World({ job: () => succeeds(60_000) });

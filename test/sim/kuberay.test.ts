@@ -2,7 +2,7 @@
  * What KubeRay's own tests hold it to, where no other test here says it: a RayJob that ran there behaves the same here.
  * What we do otherwise on purpose is in docs/differences.md.
  */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Pod } from "../../src/api/kubernetes.ts";
 import type { Stored } from "../../src/api/object.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
@@ -14,13 +14,11 @@ import { fails, runsForEver, succeeds } from "./fakeRay.ts";
 import { diligent } from "./fakeSubmitter.ts";
 import type { Fate } from "./process.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 async function living(spec: Partial<RayJobSpec> = {}, scripts: Scripts = {}, fate?: Fate) {
   const w = new World({ job: () => runsForEver, ...scripts });

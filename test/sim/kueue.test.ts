@@ -2,7 +2,7 @@
  * Under Kueue: its part is played with the two patches that it makes, one that starts a RayJob and one that stops it, and
  * by the few fields that it reads (test/support/kueue.ts).
  */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
@@ -14,11 +14,9 @@ import { rayJob } from "../support/manifests.ts";
 import { prompt } from "./fakeKubelet.ts";
 import { fails, succeeds } from "./fakeRay.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const waiting = (name: string, spec: Partial<RayJobSpec> = {}): RayJob => queued(rayJob(spec, name));
 

@@ -1,16 +1,14 @@
 /** What an administrator's dashboards see of jobs that come and go. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { rayJobs } from "../../src/machinery/kube/resources.ts";
 import { PrometheusMetrics } from "../../src/serve/metrics.ts";
 import { rayJob } from "../support/manifests.ts";
 import { fails, runsForEver } from "./fakeRay.ts";
 import { diligent } from "./fakeSubmitter.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 describe("the metrics of an operator", () => {
   it("tell of a job that ran, in numbers that add up", async () => {

@@ -1,15 +1,13 @@
 /** Nobody leads for an hour, and the world goes on meanwhile: what the next operator makes of what it finds. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RayJob, RayJobSpec } from "../../src/api/rayjob.ts";
 import { jobs, pods, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
 import { rayJob } from "../support/manifests.ts";
 import { fails, type JobScript, runsForEver, succeeds } from "./fakeRay.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const HOUR = 3_600_000;
 const condition = (job: RayJob, type: string) => job.status?.conditions?.find((one) => one.type === type);

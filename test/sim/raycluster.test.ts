@@ -1,5 +1,5 @@
 /** A RayCluster of its own, without a RayJob: what a user does with it, and what becomes of its Pods. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
@@ -9,11 +9,9 @@ import { clusterSpec } from "../support/manifests.ts";
 import { badImage, prompt } from "./fakeKubelet.ts";
 import type { Fate, Meets } from "./process.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const NAME = "lone";
 const cluster = async (w: World) => (await w.get<RayCluster>(rayClusters, NAME))!;

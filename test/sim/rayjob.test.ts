@@ -1,5 +1,5 @@
 /** A RayJob's life in a world of our own: what a user sees of it, from applying it to its end. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import type { RayCluster } from "../../src/api/raycluster.ts";
 import type { RayJob } from "../../src/api/rayjob.ts";
@@ -7,18 +7,10 @@ import { jobs, pods, rayClusters, rayJobs, services } from "../../src/machinery/
 import { rayJob } from "../support/manifests.ts";
 import { badImage, prompt, stuckTerminating } from "./fakeKubelet.ts";
 import { fails, runsForEver, succeeds } from "./fakeRay.ts";
-import { nodeId, type Scripts, World } from "./world.ts";
+import { nodeId, type World } from "./world.ts";
+import { worldMaker } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
-function world(scripts?: Scripts): World {
-  const made = new World(scripts);
-  worlds.push(made);
-  return made;
-}
+const world = worldMaker();
 
 const condition = (job: RayJob, type: string) => job.status?.conditions?.find((one) => one.type === type);
 

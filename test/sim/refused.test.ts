@@ -1,15 +1,13 @@
 /** What the API server does not let the operator make (a quota, Pod security, somebody's webhook): the RayJob says so. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { jobs, rayClusters, rayJobs } from "../../src/machinery/kube/resources.ts";
 import { rayJob } from "../support/manifests.ts";
 import { runsForEver, succeeds } from "./fakeRay.ts";
 import type { Fate } from "./process.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const started = async (w: World) => (await w.job())?.status?.conditions?.find(({ type }) => type === "Started");
 

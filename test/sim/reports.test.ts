@@ -3,7 +3,7 @@
  * the words of what they would have liked to see. The other reports are told on a real API server
  * (test/integration/reports.test.ts).
  */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Pod } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE } from "../../src/api/labels.ts";
 import type { KubeObject, Stored } from "../../src/api/object.ts";
@@ -15,19 +15,11 @@ import { clusterSpec, rayCluster, rayJob } from "../support/manifests.ts";
 import { badImage, type PodBehaviour, prompt, stuckTerminating } from "./fakeKubelet.ts";
 import { fails, type JobScript, runsForEver, succeeds } from "./fakeRay.ts";
 import { diligent } from "./fakeSubmitter.ts";
-import { type Scripts, World } from "./world.ts";
+import type { Scripts, World } from "./world.ts";
+import { worldMaker } from "./worlds.ts";
 
 const MINUTE = 60_000;
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
-function world(scripts?: Scripts): World {
-  const made = new World(scripts);
-  worlds.push(made);
-  return made;
-}
+const world = worldMaker();
 
 const condition = (job: RayJob, type: string) => job.status?.conditions?.find((one) => one.type === type);
 const isHead = (pod: Pod) => pod.metadata.labels?.[LABEL.nodeType] === NODE_TYPE.head;

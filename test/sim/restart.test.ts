@@ -1,5 +1,5 @@
 /** The operator is killed at every write of a job's life, and another one carries on. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RayJobSpec } from "../../src/api/rayjob.ts";
 import { configFrom } from "../../src/config.ts";
 import { jobs, pods, rayClusters, rayJobs, services } from "../../src/machinery/kube/resources.ts";
@@ -7,11 +7,9 @@ import { rayJob } from "../support/manifests.ts";
 import { fails, type JobScript, succeeds } from "./fakeRay.ts";
 import type { Lag, Meets } from "./process.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 interface Story {
   readonly name: string;

@@ -1,5 +1,5 @@
 /** RayJobs on a RayCluster that somebody else made (clusterSelector): what its owner, and the users of it, see. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
@@ -10,11 +10,9 @@ import { rayCluster, rayJob } from "../support/manifests.ts";
 import { prompt, stuckTerminating } from "./fakeKubelet.ts";
 import { fails, runsForEver, succeeds } from "./fakeRay.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 const MODES = ["K8sJobMode", "HTTPMode"] as const;
 const selecting = (spec: Partial<RayJobSpec> = {}, name = "demo"): RayJob =>

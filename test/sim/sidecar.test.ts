@@ -1,5 +1,5 @@
 /** SidecarMode: the submitter is a container of the head Pod, and nobody waits for the workers. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Pod } from "../../src/api/kubernetes.ts";
 import { LABEL, NODE_TYPE, SUBMITTER_CONTAINER } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
@@ -11,18 +11,10 @@ import { clusterSpec, rayJob } from "../support/manifests.ts";
 import { type PodBehaviour, prompt } from "./fakeKubelet.ts";
 import { fails, runsForEver, succeeds } from "./fakeRay.ts";
 import { diligent, type SubmitterScript } from "./fakeSubmitter.ts";
-import { type Scripts, World } from "./world.ts";
+import type { World } from "./world.ts";
+import { worldMaker } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
-
-function world(scripts?: Scripts): World {
-  const made = new World(scripts);
-  worlds.push(made);
-  return made;
-}
+const world = worldMaker();
 
 const RESTARTS = configFrom({
   flags: { "enable-leader-election": "false", "feature-gates": "SidecarSubmitterRestart=true" },

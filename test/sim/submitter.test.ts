@@ -1,5 +1,5 @@
 /** A submitter that its user, or a queue controller, has a say in: what its Pod is, and whose word its end is. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Pod } from "../../src/api/kubernetes.ts";
 import type { RayJobSpec } from "../../src/api/rayjob.ts";
 import { jobs, rayJobs } from "../../src/machinery/kube/resources.ts";
@@ -7,11 +7,9 @@ import { rayJob } from "../support/manifests.ts";
 import { fails, succeeds } from "./fakeRay.ts";
 import { diligent } from "./fakeSubmitter.ts";
 import { type Scripts, World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 async function living(spec: Partial<RayJobSpec>, scripts: Scripts = {}): Promise<World> {
   const world = new World({ job: () => succeeds(3000), ...scripts });

@@ -1,5 +1,5 @@
 /** A user acts at every moment of a job's life: suspends, deletes, deletes what the job is made of. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { RayJob } from "../../src/api/rayjob.ts";
 import {
   events,
@@ -13,11 +13,9 @@ import {
 import { rayJob } from "../support/manifests.ts";
 import { type Mood, succeeds } from "./fakeRay.ts";
 import { World } from "./world.ts";
+import { closedAfterEach } from "./worlds.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 /** Events between the moments that are tried. */
 const STRIDE = 4;

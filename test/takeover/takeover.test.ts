@@ -1,5 +1,5 @@
 /** KubeRay is replaced while RayJobs and RayClusters are in every state: nothing is restarted, and each job gets its verdict. */
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { Job, Pod } from "../../src/api/kubernetes.ts";
 import { LABEL } from "../../src/api/labels.ts";
 import type { Stored } from "../../src/api/object.ts";
@@ -10,13 +10,11 @@ import { VirtualClock } from "../../src/machinery/virtualClock.ts";
 import { prompt, stuckTerminating } from "../sim/fakeKubelet.ts";
 import { fails, type JobScript, succeeds } from "../sim/fakeRay.ts";
 import { World } from "../sim/world.ts";
+import { closedAfterEach } from "../sim/worlds.ts";
 import { HOLD } from "./play.ts";
 import { type Any, recorded, recordings, restore } from "./restore.ts";
 
-const worlds: World[] = [];
-afterEach(async () => {
-  for (const world of worlds.splice(0)) await world.close();
-});
+const worlds = closedAfterEach();
 
 class Takeover extends World {
   /** What stood there when the operator came. */
