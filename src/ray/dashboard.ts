@@ -179,7 +179,7 @@ function isRaysNotFound({ status, body }: RayResponse): boolean {
 const goneIsDone = (response: RayResponse): CommandResult | undefined =>
   isRaysNotFound(response) ? { result: "done", message: "Ray does not know this job." } : undefined;
 
-/** It goes into the RayJob's status. One that the API server does not take for its size would have no verdict be written. */
+/** It goes into the RayJob's status: with one that is too large for the API server no verdict could be written. */
 const LONGEST_MESSAGE = 32 * 1024;
 
 const STATUSES: ReadonlySet<unknown> = new Set<RayJobStatus>(["PENDING", "RUNNING", "STOPPED", "SUCCEEDED", "FAILED"]);

@@ -2,7 +2,8 @@
  * The ValidatingWebhookConfiguration as it is installed: names and paths are KubeRay's.
  *
  * It fails closed. What need not be asked is settled by the API server itself, so that objects can go, and finalizers be
- * taken off, also while no replica answers; and the operator, which checks what it writes, does not wait for itself. Whom to trust is not here: keeper.ts or cert-manager adds that.
+ * taken off, also while no replica answers; and the operator, which checks what it writes, does not wait for itself. Whom
+ * to trust is not here: keeper.ts or cert-manager adds that.
  */
 import { configurationName } from "./keeper.ts";
 import { KINDS } from "./review.ts";

@@ -7,7 +7,8 @@
  *
  * The head's UID is written down (`status.head.podUID`) before anything else of the cluster is made, and a job is handed
  * over only to the head that is written down. One that vanished before anybody could write it down had nothing to do yet
- * (a sidecar's may have had: formerHead.ts), so it counts as never made. Where fault tolerance keeps Ray's tables, a new head takes up the job: it is replaced as usual.
+ * (a sidecar's may have had: formerHead.ts), so it counts as never made. Where fault tolerance keeps Ray's tables, a new
+ * head takes up the job: it is replaced as usual.
  */
 import type { Pod } from "../../api/kubernetes.ts";
 import { ANNOTATION } from "../../api/labels.ts";
